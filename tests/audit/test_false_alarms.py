@@ -4,28 +4,20 @@ import numpy as np
 import pytest
 
 from ppdp import Adjacency, Distance, Domain, make_pipeline
+from ppdp import transformers as S
 from ppdp.audit import Claim, attack_stability
 from ppdp.data.rows import Rows
 from ppdp.exceptions import PpdpError
 from ppdp.mechanisms import GaussianMechanism
 from ppdp.testing import REGISTRY
 from ppdp.testing.neighbours import World, measured
-from ppdp.transformers import (
-    PCA,
-    GridDeduplicator,
-    LSHDeduplicator,
-    NormClipper,
-    RandomProjection,
-    SoftPCA,
-    StandardScaler,
-)
 from ppdp.transformers.base import Stage
 
 ROWS = 12
 BALL = Domain(n_rows=ROWS, n_features=2, row_norm=1.0, max_missing=0)
 SOFT = {
-    "cells": GridDeduplicator(cell_width=0.3, keep="soft"),
-    "bands": LSHDeduplicator(bands=2, mode="simhash", rule="soft"),
+    "cells": S.GridDeduplicator(cell_width=0.3, keep="soft"),
+    "bands": S.LSHDeduplicator(bands=2, mode="simhash", rule="soft"),
 }
 DISTANCES = {
     "weights only": Distance(reweighted=5, mass=1.0, one_sided=1.0),
@@ -81,7 +73,7 @@ def test_no_stage_behind_soft_stages_is_accused(soft):
 
 
 def test_an_identity_behind_a_soft_stage_reaches_its_bound():
-    plan = make_pipeline(SOFT["cells"], NormClipper(), GaussianMechanism()).plan(BALL)
+    plan = make_pipeline(SOFT["cells"], S.NormClipper(), GaussianMechanism()).plan(BALL)
     report = attack_stability(plan, evaluations=60)
     masses = [f.ratio for f in report.findings if (f.name, f.quantity) == ("normclipper, public", "mass")]
     assert masses == [pytest.approx(1.0)]
@@ -131,7 +123,9 @@ class TestRounding:
         assert self.ratio(silently, 0.0, resolution=1e-5) == 0
 
 
-@pytest.mark.parametrize("stage", [StandardScaler(0.3), PCA(1, min_gap=0.1), SoftPCA(), RandomProjection(1)], ids=repr)
+@pytest.mark.parametrize(
+    "stage", [S.StandardScaler(0.3), S.PCA(1, min_gap=0.1), S.SoftPCA(), S.RandomProjection(1)], ids=repr
+)
 def test_stages_that_fill_no_gaps_need_no_word_about_gaps(stage):
     report = attack_stability(stage, Domain(n_rows=20, n_features=2), evaluations=30)
     assert not report.violated

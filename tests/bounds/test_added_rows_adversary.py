@@ -6,18 +6,11 @@ import pytest
 from effort import rounds
 
 from ppdp import Adjacency, Domain, make_pipeline
+from ppdp import mechanisms as M
 from ppdp.audit import attack_stability
 from ppdp.bounds import lookup
 from ppdp.bounds.sketch import noise_of
 from ppdp.data.noisy_statistics import STATISTICS
-from ppdp.mechanisms import (
-    ExponentialMechanism,
-    GaussianMechanism,
-    LaplaceMechanism,
-    LogisticRegression,
-    SignMechanism,
-    WishartMechanism,
-)
 from ppdp.mechanisms.base import Mechanism
 from ppdp.testing import REGISTRY
 from ppdp.transformers import Deduplicator, GridDeduplicator, MeanImputer, MinMaxScaler, NormClipper, StandardScaler
@@ -41,7 +34,7 @@ def cost(mechanism, facts, distance):
     question = mechanism.query_spec(facts, 0.3)
     if question.gaussian:
         return question.sensitivity(facts, distance)
-    scale = noise_of(mechanism.rank) if isinstance(mechanism, WishartMechanism) else question.bound
+    scale = noise_of(mechanism.rank) if isinstance(mechanism, M.WishartMechanism) else question.bound
     return min(question.privacy_map(facts, distance, scale).epsilon(1e-6), 100.0)
 
 
@@ -99,25 +92,25 @@ def test_no_release_pays_more_for_added_rows_than_for_replaced_ones(statistic):
 
 
 PLANS = {
-    "sum": (NormClipper(1.0), GaussianMechanism("sum")),
-    "rows": (NormClipper(1.0), GaussianMechanism("rows")),
-    "scaled": (MinMaxScaler(ranges=(-1.0, 1.0)), StandardScaler(fit_mode="exact"), GaussianMechanism("mean")),
-    "distinct": (NormClipper(1.0), Deduplicator(), GaussianMechanism("count")),
-    "first of its cell": (NormClipper(1.0), GridDeduplicator(cell_width=0.5, keep="first"), LaplaceMechanism("sum")),
-    "imputed": (MeanImputer(fit_mode="exact"), NormClipper(1.0), GaussianMechanism("mean")),
+    "sum": (NormClipper(1.0), M.GaussianMechanism("sum")),
+    "rows": (NormClipper(1.0), M.GaussianMechanism("rows")),
+    "scaled": (MinMaxScaler(ranges=(-1.0, 1.0)), StandardScaler(fit_mode="exact"), M.GaussianMechanism("mean")),
+    "distinct": (NormClipper(1.0), Deduplicator(), M.GaussianMechanism("count")),
+    "first of its cell": (NormClipper(1.0), GridDeduplicator(cell_width=0.5, keep="first"), M.LaplaceMechanism("sum")),
+    "imputed": (MeanImputer(fit_mode="exact"), NormClipper(1.0), M.GaussianMechanism("mean")),
 }
 
 
 MORE = {
-    "mean": (NormClipper(1.0), LaplaceMechanism()),
-    "covariance": (NormClipper(1.0), GaussianMechanism("covariance")),
-    "Laplace rows": (NormClipper(1.0), LaplaceMechanism("rows")),
-    "signs": (NormClipper(1.0), SignMechanism()),
-    "signs and a matrix": (NormClipper(1.0), SignMechanism("angle", n_signs=8)),
-    "a median": (NormClipper(1.0), ExponentialMechanism(candidates=21)),
-    "scaled with noise": (NormClipper(1.0), StandardScaler(fit_mode="noisy"), GaussianMechanism()),
-    "weights": (NormClipper(1.0), GridDeduplicator(cell_width=0.5, keep="soft"), GaussianMechanism()),
-    "a model": (NormClipper(1.0), LogisticRegression((0, 1))),
+    "mean": (NormClipper(1.0), M.LaplaceMechanism()),
+    "covariance": (NormClipper(1.0), M.GaussianMechanism("covariance")),
+    "Laplace rows": (NormClipper(1.0), M.LaplaceMechanism("rows")),
+    "signs": (NormClipper(1.0), M.SignMechanism()),
+    "signs and a matrix": (NormClipper(1.0), M.SignMechanism("angle", n_signs=8)),
+    "a median": (NormClipper(1.0), M.ExponentialMechanism(candidates=21)),
+    "scaled with noise": (NormClipper(1.0), StandardScaler(fit_mode="noisy"), M.GaussianMechanism()),
+    "weights": (NormClipper(1.0), GridDeduplicator(cell_width=0.5, keep="soft"), M.GaussianMechanism()),
+    "a model": (NormClipper(1.0), M.LogisticRegression((0, 1))),
 }
 
 

@@ -10,21 +10,10 @@ from neighbours import ROUNDING, Pair
 from sklearn.base import BaseEstimator, TransformerMixin
 
 from ppdp import Adjacency, Domain, make_pipeline
+from ppdp import transformers as S
 from ppdp.exceptions import PpdpError
 from ppdp.mechanisms import GaussianMechanism
 from ppdp.pipeline.execute import execute
-from ppdp.transformers import (
-    PCA,
-    ClusterDeduplicator,
-    ClusterQuantizer,
-    Deduplicator,
-    GridDeduplicator,
-    GridQuantizer,
-    LSHDeduplicator,
-    NormClipper,
-    Public,
-    RowMap,
-)
 
 NEIGHBOURS = Adjacency.replace().distance
 
@@ -76,7 +65,7 @@ def from_centre_to_centre():
     """Every row of a cluster moves by 2 eta, and there are more than n times eta in all: n may not cap the total."""
     ends = np.array([[-1e-6, 1 - 1e-9]]), np.array([[-1e-6, -1 + 1e-9]])
     pair = Pair.of(*(np.vstack([end, np.zeros((9, 2))]) for end in ends))
-    return [ClusterQuantizer(radius=1.0, max_cluster=10)], Domain(n_rows=10, n_features=2, row_norm=1.0), pair
+    return [S.ClusterQuantizer(radius=1.0, max_cluster=10)], Domain(n_rows=10, n_features=2, row_norm=1.0), pair
 
 
 def raw_rows_that_rounding_moved(*stages):
@@ -84,7 +73,7 @@ def raw_rows_that_rounding_moved(*stages):
     left = np.repeat([[-1.0], [-0.5], [0.5]], [1, 49, 50], axis=0)
     right = left.copy()
     right[0] = 1.0
-    public = Public(Crooked(), lipschitz=1.0, row_norm=1.0, rounding=1e-5)
+    public = S.Public(Crooked(), lipschitz=1.0, row_norm=1.0, rounding=1e-5)
     return [public, *stages], Domain(n_rows=100, n_features=1, row_norm=1.0), Pair.of(left, right)
 
 
@@ -93,7 +82,7 @@ def one_zero_for_another(*stages, ends=(-0.0, 0.0)):
     right = np.full((100, 1), ends[1])
     left = right.copy()
     left[0], right[0] = ends[0], 0.9
-    reciprocal = RowMap(lambda X: 1 / X, out_ranges=(-1, 1))
+    reciprocal = S.RowMap(lambda X: 1 / X, out_ranges=(-1, 1))
     return [*stages, reciprocal], Domain(n_rows=100, n_features=1, row_norm=1.0), Pair.of(left, right)
 
 
@@ -102,7 +91,7 @@ def a_cell_beyond_float64():
     left = np.random.default_rng(0).uniform(0.5, 1, (100, 2))
     right = left.copy()
     right[0] = 1e300
-    steps = [GridDeduplicator(cell_width=1e-20), NormClipper(), PCA(1, fit_mode="noisy")]
+    steps = [S.GridDeduplicator(cell_width=1e-20), S.NormClipper(), S.PCA(1, fit_mode="noisy")]
     return steps, Domain(n_rows=100, n_features=2), Pair.of(left, right)
 
 
@@ -110,11 +99,11 @@ def a_cell_beyond_float64():
     "case",
     [
         from_centre_to_centre(),
-        raw_rows_that_rounding_moved(Deduplicator(compare="raw")),
-        raw_rows_that_rounding_moved(GridDeduplicator(1e-8, keep="soft", compare="raw")),
-        raw_rows_that_rounding_moved(LSHDeduplicator(1, rows_per_band=1, compare="raw")),
-        one_zero_for_another(Deduplicator()),
-        one_zero_for_another(GridQuantizer(0.5), Deduplicator(), ends=(-0.2, 0.2)),
+        raw_rows_that_rounding_moved(S.Deduplicator(compare="raw")),
+        raw_rows_that_rounding_moved(S.GridDeduplicator(1e-8, keep="soft", compare="raw")),
+        raw_rows_that_rounding_moved(S.LSHDeduplicator(1, rows_per_band=1, compare="raw")),
+        one_zero_for_another(S.Deduplicator()),
+        one_zero_for_another(S.GridQuantizer(0.5), S.Deduplicator(), ends=(-0.2, 0.2)),
         a_cell_beyond_float64(),
     ],
     ids=lambda case: ", ".join(type(step).__name__ for step in case[0]),
@@ -123,7 +112,7 @@ def test_no_answer_changes_by_more_than_its_sensitivity(case):
     assert largest_share(*case) <= ROUNDING
 
 
-@pytest.mark.parametrize("stage", [ClusterDeduplicator, ClusterQuantizer])
+@pytest.mark.parametrize("stage", [S.ClusterDeduplicator, S.ClusterQuantizer])
 @pytest.mark.parametrize("length", [1e160, 1e308])
 def test_one_huge_row_changes_the_crowding_by_at_most_1(stage, length):
     rows = np.random.default_rng(0).uniform(-1, 1, (50, 2))

@@ -10,15 +10,7 @@ from neighbours import ROUNDING, Pair
 from slopes import Slopes
 from steering import gradient_at
 
-from ppdp.bounds.learning import (
-    Gradient,
-    augmented_norm,
-    glm_smoothness,
-    logistic_gradient_norm,
-    logistic_smoothness,
-    softmax_gradient_norm,
-    squared_gradient,
-)
+from ppdp.bounds import learning
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.core.formula import lookup
@@ -51,13 +43,13 @@ def lipschitz(loss, norm, D, C, intercept):
     """The constant that the loss's formula charges for rows that have moved, read off the formula itself."""
     least = 1.0 if intercept else 0.0
     if loss == "logistic":
-        return logistic_smoothness(norm, D, C, least)
+        return learning.logistic_smoothness(norm, D, C, least)
     shape = {
         "squared": {"slope": 1.0, "curvature": 1.0, "growth": 1.0},
         "hinge": {"slope": 1.0, "curvature": 1 / 0.8},
         "softmax": {"slope": math.sqrt(2), "curvature": 0.5},
     }[loss]
-    return glm_smoothness(norm, D, clip=C, least_norm=least, **shape)
+    return learning.glm_smoothness(norm, D, clip=C, least_norm=least, **shape)
 
 
 def slopes(loss, R, D, C, intercept, rng, count=700):
@@ -79,12 +71,12 @@ def slopes(loss, R, D, C, intercept, rng, count=700):
 @pytest.mark.repeated("R", "D")
 def test_no_row_has_a_steeper_gradient(loss, intercept, R, D):
     rng = np.random.default_rng(0)
-    norm = augmented_norm(R, intercept)
+    norm = learning.augmented_norm(R, intercept)
     natural = {
         "squared": norm * (1 + norm * D),
         "hinge": norm,
-        "logistic": logistic_gradient_norm(norm, D),
-        "softmax": softmax_gradient_norm(norm, D, 3),
+        "logistic": learning.logistic_gradient_norm(norm, D),
+        "softmax": learning.softmax_gradient_norm(norm, D, 3),
     }[loss]
     for share in (0.3, 0.7, 1.0):
         clip = share * natural
@@ -110,9 +102,9 @@ def test_formulas_charge_these_constants():
 
 def test_known_constants():
     K, Y = 6.0, 1.0
-    assert glm_smoothness(2.0, 3.0, slope=Y, curvature=1.0, growth=1.0) == pytest.approx(2 * K + Y)
-    assert glm_smoothness(2.0, 3.0, slope=1.0, curvature=1 / (2 * 0.25)) == pytest.approx(1 + K / 0.5)
-    assert glm_smoothness(2.0, 3.0, slope=math.sqrt(2), curvature=0.5) == pytest.approx(math.sqrt(2) + K / 2)
+    assert learning.glm_smoothness(2.0, 3.0, slope=Y, curvature=1.0, growth=1.0) == pytest.approx(2 * K + Y)
+    assert learning.glm_smoothness(2.0, 3.0, slope=1.0, curvature=1 / (2 * 0.25)) == pytest.approx(1 + K / 0.5)
+    assert learning.glm_smoothness(2.0, 3.0, slope=math.sqrt(2), curvature=0.5) == pytest.approx(math.sqrt(2) + K / 2)
 
 
 def test_a_clip_never_makes_the_constant_larger():
@@ -120,9 +112,9 @@ def test_a_clip_never_makes_the_constant_larger():
     for _ in range(300):
         norm, D, slope, curvature, growth = rng.uniform(0.05, 5, 5)
         least = rng.uniform(0, norm)
-        free = glm_smoothness(norm, D, slope=slope, curvature=curvature, growth=growth)
+        free = learning.glm_smoothness(norm, D, slope=slope, curvature=curvature, growth=growth)
         clips = [
-            glm_smoothness(norm, D, slope=slope, curvature=curvature, growth=growth, clip=c, least_norm=least)
+            learning.glm_smoothness(norm, D, slope=slope, curvature=curvature, growth=growth, clip=c, least_norm=least)
             for c in np.linspace(0.01, norm * (slope + growth * D * norm), 30)
         ]
         assert clips == sorted(clips)
@@ -197,8 +189,8 @@ def test_every_part_of_the_distance_is_nearly_attained(loss, distance, other, cl
 def test_targets_and_range_must_fit():
     domain = Domain(n_rows=5, n_features=2, row_norm=1.0, y_range=(0.0, 1.0))
     common = {"clip": 1.0, "coef_norm": 1.0, "fit_intercept": True}
-    assert isinstance(squared_gradient(domain, y_range=(0.0, 1.0), **common), Gradient)
+    assert isinstance(learning.squared_gradient(domain, y_range=(0.0, 1.0), **common), learning.Gradient)
     for impossible in ((0.0, 2.0), (1.0, 1.0)):
         with pytest.raises(CertificateError):
-            squared_gradient(domain, y_range=impossible, **common)
+            learning.squared_gradient(domain, y_range=impossible, **common)
     assert Ridge(y_range=(0, 1)).query_spec(domain).parameters["y_range"] == (0.0, 1.0)

@@ -13,20 +13,12 @@ from sklearn.base import clone
 from steering import answers, apart
 
 from ppdp import Distance, Domain, Pipeline
+from ppdp import mechanisms as M
 from ppdp.bounds.newton import LENGTHS, NORMS, Factors, of_answers, triangle
 from ppdp.bounds.newton import answers as number_of_answers
 from ppdp.core.formula import lookup
 from ppdp.data.rows import Rows
 from ppdp.data.summary import symmetric, upper_triangle
-from ppdp.mechanisms import (
-    GammaRegressor,
-    LinearRegression,
-    LinearSVC,
-    LogisticRegression,
-    PoissonRegressor,
-    Ridge,
-    TweedieRegressor,
-)
 from ppdp.mechanisms.base import QuerySpec
 from ppdp.mechanisms.learn import newton, whitened
 from ppdp.testing.answers import RecordingNoise
@@ -43,16 +35,16 @@ NEWTON = {"solver": "newton", "max_iter": 2}
 FULL, CALIBRATED = {"diagonal": False, "calibration": 0.0}, {"diagonal": True, "calibration": 0.1}
 CODES, TARGETS = np.array([0.0, 1.0]), np.array([-1.0, 1.0])
 MODELS = {
-    "logistic": (LogisticRegression((0, 1), **NEWTON), CODES),
-    "logistic, no intercept": (LogisticRegression((0, 1), fit_intercept=False, **NEWTON), CODES),
-    "three classes, one of them empty": (LogisticRegression((0, 1, 2), **NEWTON), 2 * CODES),
-    "three classes, no intercept": (LogisticRegression((0, 1, 2), fit_intercept=False, **NEWTON), 2 * CODES),
-    "hinge": (LinearSVC((0, 1), **NEWTON), CODES),
-    "squared": (LinearRegression((-1, 1), **NEWTON), TARGETS),
-    "ridge, no intercept": (Ridge((-1, 1), alpha=3.0, fit_intercept=False, **NEWTON), TARGETS),
-    "counts": (PoissonRegressor((0, 9), **NEWTON), TARGETS),
-    "amounts": (GammaRegressor((0, 9), **NEWTON), TARGETS),
-    "between, no intercept": (TweedieRegressor((0, 9), power=1.5, fit_intercept=False, **NEWTON), TARGETS),
+    "logistic": (M.LogisticRegression((0, 1), **NEWTON), CODES),
+    "logistic, no intercept": (M.LogisticRegression((0, 1), fit_intercept=False, **NEWTON), CODES),
+    "three classes, one of them empty": (M.LogisticRegression((0, 1, 2), **NEWTON), 2 * CODES),
+    "three classes, no intercept": (M.LogisticRegression((0, 1, 2), fit_intercept=False, **NEWTON), 2 * CODES),
+    "hinge": (M.LinearSVC((0, 1), **NEWTON), CODES),
+    "squared": (M.LinearRegression((-1, 1), **NEWTON), TARGETS),
+    "ridge, no intercept": (M.Ridge((-1, 1), alpha=3.0, fit_intercept=False, **NEWTON), TARGETS),
+    "counts": (M.PoissonRegressor((0, 9), **NEWTON), TARGETS),
+    "amounts": (M.GammaRegressor((0, 9), **NEWTON), TARGETS),
+    "between, no intercept": (M.TweedieRegressor((0, 9), power=1.5, fit_intercept=False, **NEWTON), TARGETS),
 }
 each_model = pytest.mark.parametrize(("model", "labels"), MODELS.values(), ids=MODELS)
 
@@ -116,7 +108,7 @@ def test_one_record_replaced_stays_one_behind_a_deduplication():
     """Another copy is kept, so that rows stand in other places; sums know nothing of it."""
     _, distance = lookup("deduplication.whole-record", "stability")(DOMAIN, ONE)
     assert distance.reordered > 0
-    model = LogisticRegression((0, 1), **NEWTON)
+    model = M.LogisticRegression((0, 1), **NEWTON)
     question, rng, reached = question_of(model), np.random.default_rng(0), 0.0
     each = np.array(of_answers(DOMAIN, distance, **question.parameters))
     assert (each == of_answers(DOMAIN, ONE, **question.parameters)).all()
@@ -158,7 +150,7 @@ OTHER, GONE = rows_of([0.0, 1.0], y=[1.0]), rows_of([0.0, 0.0], y=[0.0], absent=
 @pytest.mark.parametrize("distance", [ONE, Distance(toggled=1)], ids=named)
 def test_every_answer_attains_it(distance, diagonal):
     """A bin for another, rows at right angles, and opposite gradients; or a row that comes."""
-    model = LogisticRegression((0, 1), fit_intercept=False, solver="newton", max_iter=1)
+    model = M.LogisticRegression((0, 1), fit_intercept=False, solver="newton", max_iter=1)
     question = question_of(model, diagonal=diagonal)
     each = of_answers(DOMAIN, distance, **question.parameters)
     given, factors = leading(question)
@@ -178,7 +170,7 @@ def test_every_answer_attains_it(distance, diagonal):
 
 
 def test_a_gradient_attains_it_where_curvature_is_known():
-    model = LinearRegression((-1, 1), fit_intercept=False, solver="newton", max_iter=1)
+    model = M.LinearRegression((-1, 1), fit_intercept=False, solver="newton", max_iter=1)
     question = question_of(model)
     pair = Pair(*(Rows(rows.X, 2 * rows.y - 1, rows.weight) for rows in (PLUS, MINUS)))
     step = apart(model, question, pair, leading(question)[0], 1e-6)[-1]
@@ -186,7 +178,7 @@ def test_a_gradient_attains_it_where_curvature_is_known():
 
 
 def test_all_answers_together_cost_what_the_shares_say():
-    question = question_of(LogisticRegression((0, 1), **NEWTON), **CALIBRATED)
+    question = question_of(M.LogisticRegression((0, 1), **NEWTON), **CALIBRATED)
     p, each = question.parameters, np.array(of_answers(DOMAIN, ONE, **question.parameters))
     squares = each**2 / (each**2).sum()
     assert squares[:3] == pytest.approx(p["shares"])
@@ -198,7 +190,7 @@ def test_all_answers_together_cost_what_the_shares_say():
 
 
 def test_rows_that_moved_are_charged_as_others_and_rows_in_other_places_not_at_all():
-    question = question_of(LogisticRegression((0, 1), **NEWTON))
+    question = question_of(M.LogisticRegression((0, 1), **NEWTON))
     moved, reordered = Distance(moved=1, radius=1e-6), Distance(toggled=1, reordered=2)
     assert question.sensitivity(DOMAIN, moved) == pytest.approx(question.sensitivity(DOMAIN, ONE))
     assert question.sensitivity(DOMAIN, reordered) == question.sensitivity(DOMAIN, Distance(toggled=1))
@@ -223,7 +215,7 @@ def shares_of(model, labels):
 @pytest.mark.parametrize("k", [1, 3, 17])
 def test_equal_rows_give_the_same_bits_wherever_they_stand(n, d, k):
     """Alone, among some others, in another order and layout, and beside rows that are no numbers."""
-    model = LogisticRegression(tuple(range(max(k, 2))))
+    model = M.LogisticRegression(tuple(range(max(k, 2))))
     loss = model._loss(
         replace(question_of(clone(model).set_params(**NEWTON), DOMAIN), parameters={"n_classes": k + (k < 2)})
     )
@@ -262,10 +254,10 @@ def test_once_nothing_moves_the_rows_are_read_for_the_last_time(monkeypatch):
     y = (X[:, 0] + rng.logistic(size=len(X)) / 4 > 0).astype(float)
     monkeypatch.setattr(newton, "mean_of", lambda *given: read.append(given) or exact(*given))
     question = question_of(
-        LogisticRegression((0, 1), solver="newton", max_iter=7), Domain(20_000, 2, row_norm=2.0), 3.0
+        M.LogisticRegression((0, 1), solver="newton", max_iter=7), Domain(20_000, 2, row_norm=2.0), 3.0
     )
     told = RecordingNoise(0)
-    newton_steps = LogisticRegression((0, 1), solver="newton", max_iter=7)
+    newton_steps = M.LogisticRegression((0, 1), solver="newton", max_iter=7)
     released = newton_steps.release(Rows.of(X, y), question, told, 1e-4)
     assert len(told.asked) == question.steps == 3 + 7 + 2
     assert len(read) <= 3 + 4 + 1
@@ -319,7 +311,7 @@ def test_no_row_counts_more_than_one_whatever_overflows(model, labels, monkeypat
 @pytest.mark.parametrize("size", [1.0, 1e149, 1e151, 1.3e154])
 def test_rows_that_are_seen_too_far_away_are_absent(size):
     """Their squares would be no numbers, nor would sums over all rows."""
-    loss = LogisticRegression((0, 1))._loss(question_of(LogisticRegression((0, 1), **NEWTON)))
+    loss = M.LogisticRegression((0, 1))._loss(question_of(M.LogisticRegression((0, 1), **NEWTON)))
     whitening = whitened.Whitening(
         -np.ones(1), np.array([[size]]), np.ones(1), True, *np.zeros((2, 1, 1)), 0.0, *np.ones((2, 1))
     )
@@ -366,7 +358,7 @@ def test_any_shape_and_noise_gives_finite_coefficients(model, labels, n, d, nois
 
 
 def test_answers_are_as_many_and_as_long_as_their_shape_says():
-    three, two = LogisticRegression((0, 1, 2), **NEWTON), LogisticRegression((0, 1), **NEWTON)
+    three, two = M.LogisticRegression((0, 1, 2), **NEWTON), M.LogisticRegression((0, 1), **NEWTON)
     assert question_of(three, **FULL).size == max(NORMS, LENGTHS, triangle(3 + 3), 3 * (3 + triangle(3)))
     assert question_of(three).size == max(NORMS, LENGTHS, triangle(3 + 3), 3 * (3 + 3))
     assert [question_of(two, **form).steps for form in (FULL, CALIBRATED)] == [3 + 2, 3 + 2 + 2]
@@ -375,7 +367,7 @@ def test_answers_are_as_many_and_as_long_as_their_shape_says():
 def test_what_is_left_to_curvatures_costs_no_more_as_a_gradient():
     """Of every distance: once nothing moves any more, all that is left is spent on the last gradient."""
     for distance in (*DISTANCES, *REWEIGHTED):
-        question = question_of(LogisticRegression((0, 1), **NEWTON), curvature=0.9)
+        question = question_of(M.LogisticRegression((0, 1), **NEWTON), curvature=0.9)
         both = of_answers(DOMAIN, distance, **question.parameters)[-1]
         own, other = Factors.of(**question.parameters).steps[-1]
         alone = of_answers(DOMAIN, distance, **{**question.parameters, "curvature": 0.0})[-1]
@@ -386,7 +378,7 @@ def test_what_is_left_to_curvatures_costs_no_more_as_a_gradient():
 def test_many_steps_are_kept_as_their_certificate_says():
     rng = np.random.default_rng(0)
     X, y = rng.uniform(-0.5, 0.5, (200, 2)), rng.integers(2, size=200)
-    model = LogisticRegression((0, 1), solver="newton", max_iter=130)
+    model = M.LogisticRegression((0, 1), solver="newton", max_iter=130)
     pipe = Pipeline([("model", model)], domain=Domain(row_norm=1.0), epsilon=5.0, delta=1e-4, random_state=0)
     fitted = pipe.fit(X, y)
     assert fitted.certificate_.verify()
@@ -401,7 +393,7 @@ def test_labels_that_are_none_are_repaired_and_say_nothing(odd):
     X = rng.uniform(-0.5, 0.5, (40, 2)).astype(object)
     y = np.array([str(label) for label in rng.integers(2, size=40)], dtype=object)
     y[3] = odd
-    model = LogisticRegression(("0", "1"), **NEWTON)
+    model = M.LogisticRegression(("0", "1"), **NEWTON)
     pipe = Pipeline([("model", model)], domain=Domain(row_norm=1.0), epsilon=9.0, delta=1e-3, on_invalid="repair")
     fitted = pipe.set_params(random_state=0).fit(X, y)
     assert np.isfinite(fitted.named_steps["model"].coef_).all()

@@ -9,20 +9,13 @@ from adversary import DISTANCES, domains, named
 from neighbours import ROUNDING, Pair
 
 from ppdp import Adjacency, Distance, Domain
+from ppdp import transformers as S
 from ppdp.bounds import lookup
 from ppdp.data.rows import Rows
 from ppdp.mechanisms import ExponentialMechanism, GaussianMechanism, LaplaceMechanism
 from ppdp.mechanisms.base import QuerySpec
 from ppdp.testing.neighbours import World
 from ppdp.testing.stages import through
-from ppdp.transformers import (
-    Deduplicator,
-    GridDeduplicator,
-    GridQuantizer,
-    LSHDeduplicator,
-    RandomProjection,
-    StandardScaler,
-)
 
 REWEIGHTED = (
     Distance(reweighted=2, moved=2, radius=0.1),
@@ -294,17 +287,17 @@ def test_rows_that_match_in_another_order_are_charged_for_it():
 
 
 STAGES = {
-    "records": Deduplicator(),
-    "cells": GridDeduplicator(cell_width=0.4),
-    "cells, softly": GridDeduplicator(cell_width=0.4, keep="soft"),
-    "cells, the first": GridDeduplicator(cell_width=0.4, keep="first"),
-    "bands": LSHDeduplicator(bands=3, mode="simhash"),
-    "bands, a window": LSHDeduplicator(bands=3, mode="simhash", rule="window"),
-    "bands, softly": LSHDeduplicator(bands=3, mode="simhash", rule="soft"),
-    "scaled exactly": StandardScaler(fit_mode="exact"),
-    "cells, scaled": (GridDeduplicator(cell_width=0.4, keep="soft"), StandardScaler(fit_mode="exact")),
-    "projected": RandomProjection(2),
-    "grid": GridQuantizer(cell_width=0.3, mode="staircase"),
+    "records": S.Deduplicator(),
+    "cells": S.GridDeduplicator(cell_width=0.4),
+    "cells, softly": S.GridDeduplicator(cell_width=0.4, keep="soft"),
+    "cells, the first": S.GridDeduplicator(cell_width=0.4, keep="first"),
+    "bands": S.LSHDeduplicator(bands=3, mode="simhash"),
+    "bands, a window": S.LSHDeduplicator(bands=3, mode="simhash", rule="window"),
+    "bands, softly": S.LSHDeduplicator(bands=3, mode="simhash", rule="soft"),
+    "scaled exactly": S.StandardScaler(fit_mode="exact"),
+    "cells, scaled": (S.GridDeduplicator(cell_width=0.4, keep="soft"), S.StandardScaler(fit_mode="exact")),
+    "projected": S.RandomProjection(2),
+    "grid": S.GridQuantizer(cell_width=0.3, mode="staircase"),
 }
 
 

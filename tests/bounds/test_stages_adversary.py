@@ -7,47 +7,37 @@ import pytest
 from adversary import DISTANCES, World, attack, domains, named
 from neighbours import ROUNDING, Chain, by_position, shares
 
+from ppdp import transformers as S
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
-from ppdp.transformers import (
-    GridQuantizer,
-    MeanImputer,
-    MinMaxScaler,
-    NormClipper,
-    RegressionImputer,
-    RowMap,
-    SoftPCA,
-    StandardScaler,
-    TrimmedMeanImputer,
-)
 
 N = 9
 COMPLETE = domains(N, 1, 3, max_missing=0)
 WITH_GAPS = domains(N, 1, 3)
 FORMS = [{"clip": None}, {"clip": 1.0}, {"clip": None, "with_mean": False}, {"clip": 1.0, "with_mean": False}]
 ROW_WISE = {
-    "clip": lambda d: NormClipper(0.6),
-    "ranges": lambda d: MinMaxScaler(ranges=[(-0.5, 1.0), (-1.0, 0.25), (0.0, 0.5)][:d]),
-    "narrow ranges": lambda d: MinMaxScaler(ranges=(-2.0, 2.0), feature_range=(0.25, 0.5)),
-    "coarse grid": lambda d: GridQuantizer(cell_width=0.7),
-    "fine grid": lambda d: GridQuantizer(cell_width=1e-3),
-    "staircase": lambda d: GridQuantizer(cell_width=0.4, mode="staircase", soft_edge=0.3),
-    "slope only": lambda d: GridQuantizer(cell_width=0.4, mode="staircase", soft_edge=1),
-    "dither": lambda d: GridQuantizer(cell_width=0.4, mode="dither", seed=3),
+    "clip": lambda d: S.NormClipper(0.6),
+    "ranges": lambda d: S.MinMaxScaler(ranges=[(-0.5, 1.0), (-1.0, 0.25), (0.0, 0.5)][:d]),
+    "narrow ranges": lambda d: S.MinMaxScaler(ranges=(-2.0, 2.0), feature_range=(0.25, 0.5)),
+    "coarse grid": lambda d: S.GridQuantizer(cell_width=0.7),
+    "fine grid": lambda d: S.GridQuantizer(cell_width=1e-3),
+    "staircase": lambda d: S.GridQuantizer(cell_width=0.4, mode="staircase", soft_edge=0.3),
+    "slope only": lambda d: S.GridQuantizer(cell_width=0.4, mode="staircase", soft_edge=1),
+    "dither": lambda d: S.GridQuantizer(cell_width=0.4, mode="dither", seed=3),
 }
 FUNCTIONS = {  # a user's function may give a row with gaps others
-    "smooth map": lambda d: RowMap(np.tanh, out_ranges=(-0.5, 1.0), lipschitz=1.0),
-    "affine map": lambda d: RowMap(lambda X: 2 * X[:, :1] - 0.1, out_ranges=[(-1.0, 3.0)], lipschitz=2.0),
+    "smooth map": lambda d: S.RowMap(np.tanh, out_ranges=(-0.5, 1.0), lipschitz=1.0),
+    "affine map": lambda d: S.RowMap(lambda X: 2 * X[:, :1] - 0.1, out_ranges=[(-1.0, 3.0)], lipschitz=2.0),
 }
 # A stage for so many columns, the domains, and the least share that is reached.
 STAGES = {
     **{
-        f"scaled, {form}": (lambda d, form=form: StandardScaler(0.3 / math.sqrt(d), **form), COMPLETE, 0)
+        f"scaled, {form}": (lambda d, form=form: S.StandardScaler(0.3 / math.sqrt(d), **form), COMPLETE, 0)
         for form in FORMS
     },
     **{
         f"one scale {share}, {form}": (
-            lambda d, form=form, share=share: StandardScaler(share, per_column=False, **form),
+            lambda d, form=form, share=share: S.StandardScaler(share, per_column=False, **form),
             COMPLETE,
             0.05 if share == 0.3 else 0,
         )
@@ -56,21 +46,21 @@ STAGES = {
     },
     **{
         f"columns {columns} scaled, {form}": (
-            lambda d, form=form, columns=columns: StandardScaler(0.3, columns=columns, **form),
+            lambda d, form=form, columns=columns: S.StandardScaler(0.3, columns=columns, **form),
             COMPLETE[3:],
             0,
         )
         for columns in ([1], [0, 2])
         for form in FORMS[:3]
     },
-    "soft, a small ridge": (lambda d: SoftPCA(0.02), COMPLETE, 0.02),
-    "soft, a large ridge": (lambda d: SoftPCA(0.5), COMPLETE, 0.2),
-    "means": (lambda d: MeanImputer(min_observed=5), WITH_GAPS, 0),
-    "means of column 1": (lambda d: MeanImputer(min_observed=5, columns=[1]), WITH_GAPS[3:], 0),
-    "means of columns 0 and 2": (lambda d: MeanImputer(min_observed=5, columns=[0, 2]), WITH_GAPS[3:], 0),
-    "trimmed means": (lambda d: TrimmedMeanImputer(trim=0.25, min_observed=5), WITH_GAPS[1:], 0),
-    "small ridge": (lambda d: RegressionImputer(0.3), WITH_GAPS[1:], 0),
-    "large ridge": (lambda d: RegressionImputer(2.0), WITH_GAPS[1:], 0),
+    "soft, a small ridge": (lambda d: S.SoftPCA(0.02), COMPLETE, 0.02),
+    "soft, a large ridge": (lambda d: S.SoftPCA(0.5), COMPLETE, 0.2),
+    "means": (lambda d: S.MeanImputer(min_observed=5), WITH_GAPS, 0),
+    "means of column 1": (lambda d: S.MeanImputer(min_observed=5, columns=[1]), WITH_GAPS[3:], 0),
+    "means of columns 0 and 2": (lambda d: S.MeanImputer(min_observed=5, columns=[0, 2]), WITH_GAPS[3:], 0),
+    "trimmed means": (lambda d: S.TrimmedMeanImputer(trim=0.25, min_observed=5), WITH_GAPS[1:], 0),
+    "small ridge": (lambda d: S.RegressionImputer(0.3), WITH_GAPS[1:], 0),
+    "large ridge": (lambda d: S.RegressionImputer(2.0), WITH_GAPS[1:], 0),
     **{name: (make, WITH_GAPS, 0) for name, make in ROW_WISE.items()},
     **{name: (make, COMPLETE, 0) for name, make in FUNCTIONS.items()},
 }
@@ -106,7 +96,7 @@ def test_moves_reach_the_lipschitz_constant(name):
         assert 0.95 <= reached <= ROUNDING
 
 
-@pytest.mark.parametrize("stage", [MeanImputer(), TrimmedMeanImputer(), RegressionImputer(0.3)], ids=repr)
+@pytest.mark.parametrize("stage", [S.MeanImputer(), S.TrimmedMeanImputer(), S.RegressionImputer(0.3)], ids=repr)
 def test_only_rows_with_gaps_move(stage):
     domain = Domain(n_rows=12, n_features=2, row_norm=1.0, max_missing=4)
     world = World(domain, gaps=4)

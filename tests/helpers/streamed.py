@@ -6,30 +6,22 @@ import numpy as np
 import pyarrow as pa
 
 from ppdp import make_pipeline
+from ppdp import transformers as S
 from ppdp.data.engine.source import BlockSource
 from ppdp.data.parallel import PIECE
 from ppdp.data.stream import Stream
 from ppdp.mechanisms import LogisticRegression
-from ppdp.transformers import (
-    Deduplicator,
-    GridDeduplicator,
-    LSHDeduplicator,
-    MeanImputer,
-    MinMaxScaler,
-    RowMap,
-    StandardScaler,
-)
 
 DEDUPLICATORS = {
-    "records": Deduplicator(),
-    "unanimous": Deduplicator(label_rule="unanimous"),
-    "a key": Deduplicator(subset=[0, 1], label_rule="first"),
-    "a key, unanimous": Deduplicator(subset=[0, 1], label_rule="unanimous"),
-    "raw": Deduplicator(compare="raw"),
-    "centre": GridDeduplicator(cell_width=0.7, label_rule="first"),
-    "cells, unanimous": GridDeduplicator(cell_width=0.7, keep="first", label_rule="unanimous"),
-    "angles": LSHDeduplicator(bands=2, rows_per_band=8, mode="simhash"),
-    "window": LSHDeduplicator(bands=2, rows_per_band=3, rule="window"),
+    "records": S.Deduplicator(),
+    "unanimous": S.Deduplicator(label_rule="unanimous"),
+    "a key": S.Deduplicator(subset=[0, 1], label_rule="first"),
+    "a key, unanimous": S.Deduplicator(subset=[0, 1], label_rule="unanimous"),
+    "raw": S.Deduplicator(compare="raw"),
+    "centre": S.GridDeduplicator(cell_width=0.7, label_rule="first"),
+    "cells, unanimous": S.GridDeduplicator(cell_width=0.7, keep="first", label_rule="unanimous"),
+    "angles": S.LSHDeduplicator(bands=2, rows_per_band=8, mode="simhash"),
+    "window": S.LSHDeduplicator(bands=2, rows_per_band=3, rule="window"),
 }
 
 
@@ -57,7 +49,7 @@ def partitions(n, many=1013):
 
 
 def front(statistics="auto"):
-    return MinMaxScaler(ranges=(-3, 3)), MeanImputer(fit_mode=statistics), StandardScaler(fit_mode=statistics)
+    return S.MinMaxScaler(ranges=(-3, 3)), S.MeanImputer(fit_mode=statistics), S.StandardScaler(fit_mode=statistics)
 
 
 def left(pipe):
@@ -99,10 +91,12 @@ def repeated_rows(n, d, values=41):
 
 def deduplicated(stage, given):
     """What a fit left that compares rows so."""
-    front = RowMap(np.tanh, out_norm=2.0) if getattr(stage, "compare", "") == "raw" else MinMaxScaler(ranges=(-1, 1))
+    front = (
+        S.RowMap(np.tanh, out_norm=2.0) if getattr(stage, "compare", "") == "raw" else S.MinMaxScaler(ranges=(-1, 1))
+    )
     model = LogisticRegression(classes=(0, 1), max_iter=2)
     return left(
-        make_pipeline(front, stage, MeanImputer(), model, epsilon=20.0, random_state=5, diagnostics=None).fit(
+        make_pipeline(front, stage, S.MeanImputer(), model, epsilon=20.0, random_state=5, diagnostics=None).fit(
             given, "y"
         )
     )

@@ -13,20 +13,11 @@ from typing import Any
 import numpy as np
 from neighbours import Chain, Pair, by_position
 
+from ppdp import transformers as S
 from ppdp.core.adjacency import Adjacency
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.data.rows import Rows
-from ppdp.transformers import (
-    PCA,
-    MeanImputer,
-    MedianImputer,
-    RegressionImputer,
-    RobustScaler,
-    SoftPCA,
-    StandardScaler,
-    TrimmedMeanImputer,
-)
 
 GAP = math.nan
 
@@ -56,7 +47,7 @@ def masks_change(n: int) -> Case:
     a = math.sqrt(0.5)
     rest = [[GAP] * 3] + [[0, -a, -a]] * (n - 2)
     pair = Pair.of([[a, a, GAP], *rest], [[-a, GAP, a], *rest])
-    return Case(MeanImputer(min_observed=n - 2), Domain(n_rows=n, n_features=3, row_norm=1.0), pair)
+    return Case(S.MeanImputer(min_observed=n - 2), Domain(n_rows=n, n_features=3, row_norm=1.0), pair)
 
 
 def sparse_masks(n: int, d: int) -> Case:
@@ -70,7 +61,7 @@ def sparse_masks(n: int, d: int) -> Case:
     rest = [[-a if (j - i) % d < k else GAP for j in range(d)] for i in range(n - 1)]
     pair = Pair.of([z, *rest], [z[::-1], *rest])
     observed = int(min((~np.isnan(rows.X)).sum(axis=0).min() for rows in (pair.left, pair.right)))
-    return Case(MeanImputer(min_observed=observed), Domain(n_rows=n, n_features=d, row_norm=1.0), pair)
+    return Case(S.MeanImputer(min_observed=observed), Domain(n_rows=n, n_features=d, row_norm=1.0), pair)
 
 
 def equal_masks(n: int, d: int = 1) -> Case:
@@ -78,7 +69,7 @@ def equal_masks(n: int, d: int = 1) -> Case:
     rest = [[GAP] * d] + [[-1.0] * d] * (n - 2)
     domain = Domain(n_rows=n, n_features=d, row_norm=math.sqrt(d), entry_bound=1.0)
     pair = Pair.of([[-1.0] * d, *rest], [[1.0] * d, *rest])
-    return Case(MeanImputer(min_observed=n - 1), domain, pair)
+    return Case(S.MeanImputer(min_observed=n - 1), domain, pair)
 
 
 def four_values(
@@ -92,7 +83,7 @@ def four_values(
     pair = Pair.of([[z], *rest], [[-math.copysign(1.0, z)], *rest])
     least = min(pair.left.X.std(), pair.right.X.std()) * (1 - 1e-12) if s is None else s
     domain = Domain(n_rows=n, n_features=1, row_norm=1.0, max_missing=0)
-    return Case(StandardScaler(min_std=float(least), clip=clip, use_floor=floor), domain, pair)
+    return Case(S.StandardScaler(min_std=float(least), clip=clip, use_floor=floor), domain, pair)
 
 
 def poles(n: int, s: float) -> Case:
@@ -144,7 +135,7 @@ def rotation(n: int, beta: float, *, everywhere: bool = False) -> Case:
     pair = Pair.of(np.vstack([[a, a], rest]), np.vstack([[a, -a], rest]))
     values = np.linalg.eigvalsh(pair.left.X.T @ pair.left.X / n)
     domain = Domain(n_rows=n, n_features=2, row_norm=1.0, max_missing=0)
-    return Case(PCA(1, min_gap=float(values[1] - values[0]), with_mean=False), domain, pair)
+    return Case(S.PCA(1, min_gap=float(values[1] - values[0]), with_mean=False), domain, pair)
 
 
 LENSES = {
@@ -167,7 +158,7 @@ def lens(n: int, mean: float, **settings: Any) -> Case:
     values = (np.linalg.eigvalsh(np.cov(rows.X.T, bias=True)) for rows in (pair.left, pair.right))
     gap = min(float(high - low) for low, high in values) * (1 - 1e-12)
     domain = Domain(n_rows=n, n_features=2, row_norm=1.0, max_missing=0)
-    return Case(PCA(1, gap, with_mean=True, **settings), domain, pair)
+    return Case(S.PCA(1, gap, with_mean=True, **settings), domain, pair)
 
 
 def shrunk(n: int, ridge: float, *, everywhere: bool = False) -> Case:
@@ -179,7 +170,7 @@ def shrunk(n: int, ridge: float, *, everywhere: bool = False) -> Case:
     ends = ([a, a], [a, -a]) if everywhere else ([1.0, 0.0], [0.0, 1.0])
     tail = [[0.0, math.sqrt(ridge)]] * (n - 1) if everywhere else [[1.0, 0.0], *[[0.0, 0.0]] * (n - 2)]
     domain = Domain(n_rows=n, n_features=2, row_norm=1.0, max_missing=0)
-    return Case(SoftPCA(ridge), domain, Pair.of(*([end, *tail] for end in ends)))
+    return Case(S.SoftPCA(ridge), domain, Pair.of(*([end, *tail] for end in ends)))
 
 
 def gap_then_scale(n: int, few: int, clip: float | None) -> tuple[list[Any], Domain, Pair]:
@@ -198,7 +189,7 @@ def gap_then_scale(n: int, few: int, clip: float | None) -> tuple[list[Any], Dom
     other = X.copy()
     other[0] = -1.0
     deviation = float(min(filled(X).std(), filled(other).std())) * (1 - 1e-9)
-    stages = [MeanImputer(n - 1, max_missing=1), StandardScaler(deviation, use_floor=False, clip=clip)]
+    stages = [S.MeanImputer(n - 1, max_missing=1), S.StandardScaler(deviation, use_floor=False, clip=clip)]
     return stages, Domain(n_rows=n, n_features=1, row_norm=1.0, entry_bound=1.0), Pair.of(X, other)
 
 
@@ -231,10 +222,10 @@ def steep(n: int, share: float, conditional: bool, *, gap: int = 0) -> Case:
     pair = Pair.of(np.vstack([common + step, rest, *last]), np.vstack([common - step, rest, *last]))
     domain = Domain(n_rows=n, n_features=3, row_norm=1.0)
     if not conditional:
-        return Case(RegressionImputer(share), domain, pair)
+        return Case(S.RegressionImputer(share), domain, pair)
     complete = [np.nan_to_num(rows.X[: n - gap]) for rows in (pair.left, pair.right)]
     smallest = min(float(np.linalg.eigvalsh(X.T @ X / n)[0]) for X in complete)
-    return Case(RegressionImputer(min_eigenvalue=smallest * (1 - 1e-12)), domain, pair)
+    return Case(S.RegressionImputer(min_eigenvalue=smallest * (1 - 1e-12)), domain, pair)
 
 
 STEEP = {
@@ -297,7 +288,7 @@ def evenly_spaced(n: int, d: int) -> Case:
     right = left.copy()
     right[0] = 1.0
     domain = Domain(n_rows=n, n_features=d, row_norm=math.sqrt(d), entry_bound=1.0)
-    return Case(MedianImputer(max_quantile_gap=gap * (1 + 1e-9)), domain, Pair.of(left, right))
+    return Case(S.MedianImputer(max_quantile_gap=gap * (1 + 1e-9)), domain, Pair.of(left, right))
 
 
 def outliers_cut(n: int, d: int) -> Case:
@@ -306,7 +297,7 @@ def outliers_cut(n: int, d: int) -> Case:
     rest = np.repeat([[-1.0], [1.0], [GAP]], [n - 2 - m, m, 1], axis=0)
     left, right = (np.vstack([[[end]], rest]).repeat(d, axis=1) for end in (-1.0, 1.0))
     domain = Domain(n_rows=n, n_features=d, row_norm=math.sqrt(d), entry_bound=1.0)
-    return Case(TrimmedMeanImputer(trim=(m + 0.5) / (n - 1), min_observed=n - 1), domain, Pair.of(left, right))
+    return Case(S.TrimmedMeanImputer(trim=(m + 0.5) / (n - 1), min_observed=n - 1), domain, Pair.of(left, right))
 
 
 def pulled_apart(n: int, d: int, gap: float) -> Case:
@@ -320,7 +311,7 @@ def pulled_apart(n: int, d: int, gap: float) -> Case:
     left = np.repeat(at, [1, lower - 2, median - lower + 1, 1, 1, upper - median - 2, 1, 1, n - upper - 2])
     right = np.append(far, left[1:])
     domain = Domain(n_rows=n, n_features=d, row_norm=1.0, max_missing=0, min_present=n)
-    stage = RobustScaler(min_width=0.2 / math.sqrt(d), max_quantile_gap=gap)
+    stage = S.RobustScaler(min_width=0.2 / math.sqrt(d), max_quantile_gap=gap)
     return Case(stage, domain, Pair.of(*(side[:, None].repeat(d, axis=1) for side in (left, right))))
 
 

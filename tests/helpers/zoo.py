@@ -12,58 +12,13 @@ import pandas as pd
 import pytest
 from sklearn.preprocessing import StandardScaler as PublicScaler
 
-from ppdp import Adjacency, Certificate, ColumnTransformer, Domain, Ledger, Pipeline, PrivateSearchCV, transformers
+from ppdp import Adjacency, Certificate, ColumnTransformer, Domain, Ledger, Pipeline, PrivateSearchCV
+from ppdp import mechanisms as M
+from ppdp import transformers as S
 from ppdp.certificate.canonical import digest
 from ppdp.certificate.issue_record import OF_THE_ISSUER
 from ppdp.exceptions import PrivacyRefusal
 from ppdp.interop import Diffprivlib
-from ppdp.mechanisms import (
-    ExponentialMechanism,
-    GaussianMechanism,
-    GaussianNB,
-    GaussianSketch,
-    GradientBoostingClassifier,
-    GradientBoostingRegressor,
-    KMeans,
-    LaplaceMechanism,
-    LinearSVC,
-    LogisticRegression,
-    PoissonRegressor,
-    Report,
-    Ridge,
-    SignMechanism,
-    TweedieRegressor,
-    WishartMechanism,
-)
-from ppdp.transformers import (
-    PCA,
-    CategoryEncoder,
-    ClusterDeduplicator,
-    ClusterDistances,
-    ClusterQuantizer,
-    Deduplicator,
-    FeatureHasher,
-    GridDeduplicator,
-    GridQuantizer,
-    HashingVectorizer,
-    LSHDeduplicator,
-    MeanImputer,
-    MedianImputer,
-    MinMaxScaler,
-    NormClipper,
-    Public,
-    RandomProjection,
-    RegressionImputer,
-    RobustScaler,
-    RowMap,
-    SelectKBest,
-    SelectPercentile,
-    SoftPCA,
-    StandardScaler,
-    TargetMeanEncoder,
-    TrimmedMeanImputer,
-    VarianceThreshold,
-)
 
 Document = dict[str, Any]
 
@@ -76,29 +31,32 @@ def people() -> tuple[pd.DataFrame, np.ndarray]:
     return pd.DataFrame(X, columns=["a", "b", "c"]), rng.integers(2, size=3000)
 
 
-def classifier(**parameters: Any) -> LogisticRegression:
-    return LogisticRegression(classes=(0, 1), max_iter=10, **parameters)
+def classifier(**parameters: Any) -> M.LogisticRegression:
+    return M.LogisticRegression(classes=(0, 1), max_iter=10, **parameters)
 
 
-def imputer(**parameters: Any) -> tuple[str, MeanImputer]:
-    return "impute", MeanImputer(**parameters)
+def imputer(**parameters: Any) -> tuple[str, S.MeanImputer]:
+    return "impute", S.MeanImputer(**parameters)
 
 
-def scaler(**parameters: Any) -> tuple[str, StandardScaler]:
-    return "scale", StandardScaler(**parameters)
+def scaler(**parameters: Any) -> tuple[str, S.StandardScaler]:
+    return "scale", S.StandardScaler(**parameters)
 
 
-CLIP, BOX, MEAN = ("clip", NormClipper()), ("box", MinMaxScaler(ranges=(-1, 1))), ("mean", GaussianMechanism())
-EXACT_PCA = "pca", PCA(1, with_mean=False, fit_mode="exact")
+CLIP, BOX, MEAN = ("clip", S.NormClipper()), ("box", S.MinMaxScaler(ranges=(-1, 1))), ("mean", M.GaussianMechanism())
+EXACT_PCA = "pca", S.PCA(1, with_mean=False, fit_mode="exact")
 VOTE = {"candidates": ["a", "b", "c"], "utility": np.abs, "lipschitz": 1.0}
 FEW_GAPS = {"max_missing": 500, "fit_mode": "exact"}
 
 ZOO: dict[str, tuple[list[tuple[str, Any]], dict[str, Any]]] = {
-    "unconditional": ([BOX, ("dedup", Deduplicator()), imputer(), scaler(), ("model", classifier(solver="dpgd"))], {}),
+    "unconditional": (
+        [BOX, ("dedup", S.Deduplicator()), imputer(), scaler(), ("model", classifier(solver="dpgd"))],
+        {},
+    ),
     "gated, max": ([CLIP, EXACT_PCA, MEAN], {}),
     "gated, sum": ([CLIP, scaler(fit_mode="noisy"), EXACT_PCA, MEAN], {}),
-    "gated, Laplace": ([CLIP, EXACT_PCA, ("count", LaplaceMechanism("count"))], {"gate": "laplace"}),
-    "gated, whole": ([CLIP, EXACT_PCA, ("count", LaplaceMechanism("count"))], {"gate": "discrete-laplace"}),
+    "gated, Laplace": ([CLIP, EXACT_PCA, ("count", M.LaplaceMechanism("count"))], {"gate": "laplace"}),
+    "gated, whole": ([CLIP, EXACT_PCA, ("count", M.LaplaceMechanism("count"))], {"gate": "discrete-laplace"}),
     "gated, predicting": ([BOX, imputer(use_floor=False, **FEW_GAPS), ("model", classifier())], {}),
     "conditional": (
         [
@@ -110,22 +68,22 @@ ZOO: dict[str, tuple[list[tuple[str, Any]], dict[str, Any]]] = {
         {"gate": None},
     ),
     "scaled, many columns": (
-        [CLIP, ("project", RandomProjection(8)), ("again", NormClipper(0.5)), scaler(fit_mode="noisy"), MEAN],
+        [CLIP, ("project", S.RandomProjection(8)), ("again", S.NormClipper(0.5)), scaler(fit_mode="noisy"), MEAN],
         {},
     ),
-    "hashed names": ([("names", FeatureHasher(n_features=3)), MEAN], {}),
-    "hashed words": ([("words", HashingVectorizer(n_features=3, analyzer="char")), MEAN], {}),
-    "nothing to scale": ([("cats", CategoryEncoder([0, 1])), scaler(), MEAN], {}),
+    "hashed names": ([("names", S.FeatureHasher(n_features=3)), MEAN], {}),
+    "hashed words": ([("words", S.HashingVectorizer(n_features=3, analyzer="char")), MEAN], {}),
+    "nothing to scale": ([("cats", S.CategoryEncoder([0, 1])), scaler(), MEAN], {}),
     "seeded": ([CLIP, MEAN], {"random_state": 0}),
-    "classes read": ([CLIP, ("model", LogisticRegression(max_iter=5))], {"on_invalid": "repair"}),
-    "transformer-ended": ([BOX, imputer(), scaler(clip=None), ("pca", PCA(2))], {}),
-    "keyed": ([BOX, ("dedup", Deduplicator(subset=["a"])), imputer(fit_mode="noisy"), MEAN], {}),
+    "classes read": ([CLIP, ("model", M.LogisticRegression(max_iter=5))], {"on_invalid": "repair"}),
+    "transformer-ended": ([BOX, imputer(), scaler(clip=None), ("pca", S.PCA(2))], {}),
+    "keyed": ([BOX, ("dedup", S.Deduplicator(subset=["a"])), imputer(fit_mode="noisy"), MEAN], {}),
     "groups of columns": (
         [
             (
                 "groups",
                 ColumnTransformer(
-                    [("ab", [BOX[1], MeanImputer(), StandardScaler()], ["a", "b"]), ("none", NormClipper(), [])]
+                    [("ab", [BOX[1], S.MeanImputer(), S.StandardScaler()], ["a", "b"]), ("none", S.NormClipper(), [])]
                 ),
             ),
             ("model", classifier()),
@@ -138,7 +96,7 @@ ZOO: dict[str, tuple[list[tuple[str, Any]], dict[str, Any]]] = {
                 "groups",
                 ColumnTransformer(
                     [("ab", [imputer(fit_mode="noisy")[1], EXACT_PCA[1]], ["a", "b"])],
-                    remainder=[MeanImputer(), StandardScaler(fit_mode="exact")],
+                    remainder=[S.MeanImputer(), S.StandardScaler(fit_mode="exact")],
                 ),
             ),
             MEAN,
@@ -146,39 +104,39 @@ ZOO: dict[str, tuple[list[tuple[str, Any]], dict[str, Any]]] = {
         {"domain": Domain(row_norm=1.0, entry_bound=1.0)},
     ),
     "private categories": (
-        [("cats", CategoryEncoder("private", max_categories=3)), EXACT_PCA, ("model", classifier())],
+        [("cats", S.CategoryEncoder("private", max_categories=3)), EXACT_PCA, ("model", classifier())],
         {},
     ),
     "most frequent categories": (
-        [("cats", CategoryEncoder([0, 1, 2], strategy="most_frequent")), scaler(), ("model", classifier())],
+        [("cats", S.CategoryEncoder([0, 1, 2], strategy="most_frequent")), scaler(), ("model", classifier())],
         {},
     ),
     "mean labels": (
-        [BOX, imputer(fit_mode="noisy"), ("means", TargetMeanEncoder(["a"])), ("model", classifier())],
+        [BOX, imputer(fit_mode="noisy"), ("means", S.TargetMeanEncoder(["a"])), ("model", classifier())],
         {},
     ),
     "columns that vary": (
-        [BOX, imputer(fit_mode="noisy"), ("vary", VarianceThreshold(0.05)), scaler(), ("model", classifier())],
+        [BOX, imputer(fit_mode="noisy"), ("vary", S.VarianceThreshold(0.05)), scaler(), ("model", classifier())],
         {},
     ),
-    "best share of columns": ([BOX, ("best", SelectPercentile(40)), ("model", classifier())], {}),
+    "best share of columns": ([BOX, ("best", S.SelectPercentile(40)), ("model", classifier())], {}),
     "best columns of added rows": (
-        [BOX, imputer(fit_mode="noisy"), ("best", SelectKBest(2)), ("model", classifier())],
+        [BOX, imputer(fit_mode="noisy"), ("best", S.SelectKBest(2)), ("model", classifier())],
         {"adjacency": Adjacency.add_remove(), "domain": Domain(n_rows=4000)},
     ),
-    "best columns": ([BOX, imputer(fit_mode="noisy"), ("best", SelectKBest(2)), ("model", classifier())], {}),
+    "best columns": ([BOX, imputer(fit_mode="noisy"), ("best", S.SelectKBest(2)), ("model", classifier())], {}),
     "row map": (
         [
             BOX,
             imputer(fit_mode="exact"),
-            ("map", RowMap(np.tanh, out_ranges=(-1, 1), lipschitz=1.0)),
-            ("again", MinMaxScaler(ranges=(-2, 2))),
+            ("map", S.RowMap(np.tanh, out_ranges=(-1, 1), lipschitz=1.0)),
+            ("again", S.MinMaxScaler(ranges=(-2, 2))),
             ("model", classifier(fit_intercept=False)),
         ],
         {},
     ),
     "three rows each": (
-        [CLIP, ("dedup", Deduplicator()), MEAN],
+        [CLIP, ("dedup", S.Deduplicator()), MEAN],
         {"domain": Domain(rows_per_unit=3), "dataset": "people"},
     ),
     "with a ledger": ([CLIP, EXACT_PCA, MEAN], {"ledger": Ledger()}),
@@ -186,9 +144,9 @@ ZOO: dict[str, tuple[list[tuple[str, Any]], dict[str, Any]]] = {
         [
             BOX,
             imputer(fit_mode="noisy"),
-            ("hard", GridQuantizer(cell_width=0.1)),
-            ("soft", GridDeduplicator(keep="soft")),
-            ("stairs", GridQuantizer(cell_width=0.1, mode="staircase")),
+            ("hard", S.GridQuantizer(cell_width=0.1)),
+            ("soft", S.GridDeduplicator(keep="soft")),
+            ("stairs", S.GridQuantizer(cell_width=0.1, mode="staircase")),
             ("model", classifier()),
         ],
         {},
@@ -196,10 +154,10 @@ ZOO: dict[str, tuple[list[tuple[str, Any]], dict[str, Any]]] = {
     "cells": (
         [
             CLIP,
-            ("cells", GridDeduplicator()),
-            ("first", GridDeduplicator(keep="first")),
-            ("agreed", Deduplicator(label_rule="unanimous")),
-            ("dither", GridQuantizer(cell_width=0.1, mode="dither")),
+            ("cells", S.GridDeduplicator()),
+            ("first", S.GridDeduplicator(keep="first")),
+            ("agreed", S.Deduplicator(label_rule="unanimous")),
+            ("dither", S.GridQuantizer(cell_width=0.1, mode="dither")),
             MEAN,
         ],
         {},
@@ -207,176 +165,188 @@ ZOO: dict[str, tuple[list[tuple[str, Any]], dict[str, Any]]] = {
     "bands": (
         [
             CLIP,
-            ("all", LSHDeduplicator(bands=2, mode="simhash")),
-            ("window", LSHDeduplicator(bands=2, mode="simhash", rule="window")),
-            ("soft", LSHDeduplicator(bands=2, mode="simhash", rule="soft")),
+            ("all", S.LSHDeduplicator(bands=2, mode="simhash")),
+            ("window", S.LSHDeduplicator(bands=2, mode="simhash", rule="window")),
+            ("soft", S.LSHDeduplicator(bands=2, mode="simhash", rule="soft")),
             MEAN,
         ],
         {},
     ),
-    "clusters": ([CLIP, ("groups", ClusterQuantizer(1e-7, 400)), MEAN], {}),
-    "cluster copies": ([CLIP, ("dedup", ClusterDeduplicator(1e-7, 400)), MEAN], {}),
+    "clusters": ([CLIP, ("groups", S.ClusterQuantizer(1e-7, 400)), MEAN], {}),
+    "cluster copies": ([CLIP, ("dedup", S.ClusterDeduplicator(1e-7, 400)), MEAN], {}),
     "late clusters": (
-        [CLIP, ("soft", SoftPCA(fit_mode="exact")), ("dedup", ClusterDeduplicator(1e-7, 400, compare="raw")), MEAN],
+        [CLIP, ("soft", S.SoftPCA(fit_mode="exact")), ("dedup", S.ClusterDeduplicator(1e-7, 400, compare="raw")), MEAN],
         {},
     ),
     "nothing known": (
         [
-            ("range", MinMaxScaler(ranges="private", fit_mode="noisy")),
-            ("fill", MedianImputer(fit_mode="noisy")),
-            ("ends", MinMaxScaler(quantiles=(0.1, 0.9), fit_mode="noisy")),
-            ("robust", RobustScaler(fit_mode="noisy")),
+            ("range", S.MinMaxScaler(ranges="private", fit_mode="noisy")),
+            ("fill", S.MedianImputer(fit_mode="noisy")),
+            ("ends", S.MinMaxScaler(quantiles=(0.1, 0.9), fit_mode="noisy")),
+            ("robust", S.RobustScaler(fit_mode="noisy")),
             ("model", classifier()),
         ],
         {},
     ),
     "medians": (
-        [BOX, ("impute", MedianImputer(max_quantile_gap=0.01, fit_mode="exact")), ("model", classifier())],
+        [BOX, ("impute", S.MedianImputer(max_quantile_gap=0.01, fit_mode="exact")), ("model", classifier())],
         {"gate": None},
     ),
     "quantiles": (
         [
             CLIP,
-            ("ends", MinMaxScaler(quantiles=(0.05, 0.95), max_quantile_gap=1e-5, fit_mode="exact")),
-            ("robust", RobustScaler(max_quantile_gap=1e-4, fit_mode="exact")),
+            ("ends", S.MinMaxScaler(quantiles=(0.05, 0.95), max_quantile_gap=1e-5, fit_mode="exact")),
+            ("robust", S.RobustScaler(max_quantile_gap=1e-4, fit_mode="exact")),
             ("model", classifier()),
         ],
         {"gate": None},
     ),
     "quantiles without duplicates": (
-        [CLIP, ("dedup", Deduplicator()), ("robust", RobustScaler(max_quantile_gap=1e-4, fit_mode="exact")), MEAN],
+        [CLIP, ("dedup", S.Deduplicator()), ("robust", S.RobustScaler(max_quantile_gap=1e-4, fit_mode="exact")), MEAN],
         {"gate": None},
     ),
     "trimmed": (
-        [BOX, ("impute", TrimmedMeanImputer(fit_mode="noisy")), ("soft", SoftPCA(fit_mode="noisy")), MEAN],
+        [BOX, ("impute", S.TrimmedMeanImputer(fit_mode="noisy")), ("soft", S.SoftPCA(fit_mode="noisy")), MEAN],
         {},
     ),
-    "trimmed exactly": ([BOX, ("impute", TrimmedMeanImputer(fit_mode="exact")), ("model", classifier())], {}),
-    "regression": ([BOX, ("impute", RegressionImputer(fit_mode="noisy")), ("model", classifier())], {}),
+    "trimmed exactly": ([BOX, ("impute", S.TrimmedMeanImputer(fit_mode="exact")), ("model", classifier())], {}),
+    "regression": ([BOX, ("impute", S.RegressionImputer(fit_mode="noisy")), ("model", classifier())], {}),
     "regression, eigenvalue": (
-        [BOX, ("impute", RegressionImputer(min_eigenvalue=1e-6, **FEW_GAPS)), ("project", RandomProjection(2)), MEAN],
+        [
+            BOX,
+            ("impute", S.RegressionImputer(min_eigenvalue=1e-6, **FEW_GAPS)),
+            ("project", S.RandomProjection(2)),
+            MEAN,
+        ],
         {"gate": None},
     ),
     "public": (
-        [CLIP, ("public", Public(PublicScaler().fit([[0.0, 0.0, 0.0], [2.0, 2.0, 2.0]]), row_norm=3.0)), MEAN],
+        [CLIP, ("public", S.Public(PublicScaler().fit([[0.0, 0.0, 0.0], [2.0, 2.0, 2.0]]), row_norm=3.0)), MEAN],
         {},
     ),
     "scaled to sums of zero": ([CLIP, scaler(fit_mode="exact", clip=None), MEAN], {}),
-    "centred": ([CLIP, ("pca", PCA(1, with_mean=True, fit_mode="exact")), MEAN], {}),
+    "centred": ([CLIP, ("pca", S.PCA(1, with_mean=True, fit_mode="exact")), MEAN], {}),
     "projected": (
-        [CLIP, ("pca", PCA(1, with_mean=False, output="projected", fit_mode="exact")), ("model", classifier())],
+        [CLIP, ("pca", S.PCA(1, with_mean=False, output="projected", fit_mode="exact")), ("model", classifier())],
         {},
     ),
     "aligned": (
-        [CLIP, ("pca", PCA(1, 0.4, with_mean=False, output="aligned", min_alignment=0.1, fit_mode="exact")), MEAN],
+        [CLIP, ("pca", S.PCA(1, 0.4, with_mean=False, output="aligned", min_alignment=0.1, fit_mode="exact")), MEAN],
         {},
     ),
     "aligned, centred": (
-        [CLIP, ("pca", PCA(1, 0.4, with_mean=True, output="aligned", min_alignment=0.1, fit_mode="exact")), MEAN],
+        [CLIP, ("pca", S.PCA(1, 0.4, with_mean=True, output="aligned", min_alignment=0.1, fit_mode="exact")), MEAN],
         {},
     ),
-    "projected noisily": ([CLIP, ("pca", PCA(1, with_mean=False, output="projected", fit_mode="noisy"))], {}),
-    "least squares": ([CLIP, ("model", Ridge(y_range=(0, 2), solver="dpgd", max_iter=10))], {}),
-    "second moments": ([CLIP, ("dedup", Deduplicator()), ("model", Ridge(y_range=(0, 2), solver="moments"))], {}),
-    "support vectors": ([CLIP, ("model", LinearSVC((0, 1), solver="dpgd", max_iter=10))], {}),
-    "counts": ([BOX, imputer(**FEW_GAPS), ("model", PoissonRegressor((0, 2), max_iter=10))], {}),
-    "amounts": ([BOX, imputer(**FEW_GAPS), ("model", TweedieRegressor((0, 2), power=1.9))], {}),
-    "three classes": ([CLIP, ("model", LogisticRegression((0, 1, 2), solver="dpgd", max_iter=10))], {}),
-    "Newton steps": ([CLIP, ("model", LogisticRegression((0, 1, 2)))], {}),
-    "Newton steps and counts": ([CLIP, ("model", LogisticRegression((0, 1), solver="newton", threshold="f1"))], {}),
+    "projected noisily": ([CLIP, ("pca", S.PCA(1, with_mean=False, output="projected", fit_mode="noisy"))], {}),
+    "least squares": ([CLIP, ("model", M.Ridge(y_range=(0, 2), solver="dpgd", max_iter=10))], {}),
+    "second moments": ([CLIP, ("dedup", S.Deduplicator()), ("model", M.Ridge(y_range=(0, 2), solver="moments"))], {}),
+    "support vectors": ([CLIP, ("model", M.LinearSVC((0, 1), solver="dpgd", max_iter=10))], {}),
+    "counts": ([BOX, imputer(**FEW_GAPS), ("model", M.PoissonRegressor((0, 2), max_iter=10))], {}),
+    "amounts": ([BOX, imputer(**FEW_GAPS), ("model", M.TweedieRegressor((0, 2), power=1.9))], {}),
+    "three classes": ([CLIP, ("model", M.LogisticRegression((0, 1, 2), solver="dpgd", max_iter=10))], {}),
+    "Newton steps": ([CLIP, ("model", M.LogisticRegression((0, 1, 2)))], {}),
+    "Newton steps and counts": ([CLIP, ("model", M.LogisticRegression((0, 1), solver="newton", threshold="f1"))], {}),
     "gradients and counts": ([CLIP, ("model", classifier(solver="dpgd", threshold="accuracy"))], {}),
     "boosting and counts": (
-        [BOX, ("model", GradientBoostingClassifier((0, 1), max_iter=1, max_bins=16, threshold="balanced_accuracy"))],
+        [BOX, ("model", M.GradientBoostingClassifier((0, 1), max_iter=1, max_bins=16, threshold="balanced_accuracy"))],
         {},
     ),
-    "boosted shapes": ([BOX, ("model", GradientBoostingClassifier((0, 1, 2), max_iter=1, max_bins=16))], {}),
-    "boosted targets": ([BOX, ("model", GradientBoostingRegressor((0, 2), max_bins=16))], {}),
+    "boosted shapes": ([BOX, ("model", M.GradientBoostingClassifier((0, 1, 2), max_iter=1, max_bins=16))], {}),
+    "boosted targets": ([BOX, ("model", M.GradientBoostingRegressor((0, 2), max_bins=16))], {}),
     "Poisson samples": (
-        [CLIP, ("dedup", Deduplicator()), ("model", LogisticRegression((0, 1, 2), solver="poisson", max_iter=5))],
+        [CLIP, ("dedup", S.Deduplicator()), ("model", M.LogisticRegression((0, 1, 2), solver="poisson", max_iter=5))],
         {},
     ),
     "fresh projections": (
-        [CLIP, ("dedup", Deduplicator()), ("model", LogisticRegression((0, 1, 2), solver="m2", rank=2, max_iter=5))],
+        [
+            CLIP,
+            ("dedup", S.Deduplicator()),
+            ("model", M.LogisticRegression((0, 1, 2), solver="m2", rank=2, max_iter=5)),
+        ],
         {},
     ),
     "behind a projection": ([CLIP, ("model", classifier(solver="lora-fa", rank=2))], {}),
-    "fixed batches": ([CLIP, ("model", LinearSVC((0, 1), solver="fixed-size", max_iter=5))], {}),
-    "epochs": ([CLIP, ("dedup", Deduplicator()), ("model", Ridge(y_range=(0, 2), solver="epochs", max_iter=2))], {}),
-    "a hidden pass": ([CLIP, ("model", LogisticRegression((0, 1), solver="hidden"))], {}),
-    "minimiser": ([CLIP, ("model", classifier(solver="output"))], {}),
-    "least squares minimiser": (
-        [CLIP, ("model", Ridge(solver="output", max_iter=10))],
-        {"domain": Domain(y_range=(0, 2))},
-    ),
-    "nothing to do": ([BOX, imputer(max_missing=0), ("pca", PCA()), MEAN], {}),
-    "a sum": ([CLIP, ("dedup", Deduplicator()), ("sum", GaussianMechanism("sum"))], {}),
-    "a count": ([CLIP, ("dedup", Deduplicator()), ("count", GaussianMechanism("count"))], {}),
-    "a covariance": ([CLIP, ("dedup", Deduplicator()), ("covariance", GaussianMechanism("covariance"))], {}),
-    "moments of classes": ([CLIP, ("model", GaussianNB((0, 1)))], {}),
-    "distances from clusters": ([CLIP, ("clusters", ClusterDistances(2)), ("model", classifier())], {}),
-    "centres of clusters": ([CLIP, ("model", KMeans(2))], {}),
-    "a report": ([CLIP, ("report", Report(["mean", "quantile", "histogram", "covariance"], bins=5))], {}),
-    "a histogram": ([CLIP, ("counts", GaussianMechanism("histogram", bins={"a": 5, "c": [-1.0, 0.0, 1.0]}))], {}),
-    "rows": ([CLIP, scaler(fit_mode="noisy"), ("rows", GaussianMechanism("rows"))], {}),
-    "projected rows": (
-        [CLIP, ("dedup", Deduplicator()), ("project", RandomProjection(2)), ("rows", GaussianMechanism("rows"))],
+    "fixed batches": ([CLIP, ("model", M.LinearSVC((0, 1), solver="fixed-size", max_iter=5))], {}),
+    "epochs": (
+        [CLIP, ("dedup", S.Deduplicator()), ("model", M.Ridge(y_range=(0, 2), solver="epochs", max_iter=2))],
         {},
     ),
-    "a Laplace mean": ([CLIP, ("dedup", Deduplicator()), ("mean", LaplaceMechanism())], {"diagnostics": None}),
-    "Laplace rows": ([BOX, imputer(fit_mode="exact"), ("rows", LaplaceMechanism("rows"))], {}),
+    "a hidden pass": ([CLIP, ("model", M.LogisticRegression((0, 1), solver="hidden"))], {}),
+    "minimiser": ([CLIP, ("model", classifier(solver="output"))], {}),
+    "least squares minimiser": (
+        [CLIP, ("model", M.Ridge(solver="output", max_iter=10))],
+        {"domain": Domain(y_range=(0, 2))},
+    ),
+    "nothing to do": ([BOX, imputer(max_missing=0), ("pca", S.PCA()), MEAN], {}),
+    "a sum": ([CLIP, ("dedup", S.Deduplicator()), ("sum", M.GaussianMechanism("sum"))], {}),
+    "a count": ([CLIP, ("dedup", S.Deduplicator()), ("count", M.GaussianMechanism("count"))], {}),
+    "a covariance": ([CLIP, ("dedup", S.Deduplicator()), ("covariance", M.GaussianMechanism("covariance"))], {}),
+    "moments of classes": ([CLIP, ("model", M.GaussianNB((0, 1)))], {}),
+    "distances from clusters": ([CLIP, ("clusters", S.ClusterDistances(2)), ("model", classifier())], {}),
+    "centres of clusters": ([CLIP, ("model", M.KMeans(2))], {}),
+    "a report": ([CLIP, ("report", M.Report(["mean", "quantile", "histogram", "covariance"], bins=5))], {}),
+    "a histogram": ([CLIP, ("counts", M.GaussianMechanism("histogram", bins={"a": 5, "c": [-1.0, 0.0, 1.0]}))], {}),
+    "rows": ([CLIP, scaler(fit_mode="noisy"), ("rows", M.GaussianMechanism("rows"))], {}),
+    "projected rows": (
+        [CLIP, ("dedup", S.Deduplicator()), ("project", S.RandomProjection(2)), ("rows", M.GaussianMechanism("rows"))],
+        {},
+    ),
+    "a Laplace mean": ([CLIP, ("dedup", S.Deduplicator()), ("mean", M.LaplaceMechanism())], {"diagnostics": None}),
+    "Laplace rows": ([BOX, imputer(fit_mode="exact"), ("rows", M.LaplaceMechanism("rows"))], {}),
     "pure rows of a change": (
-        [BOX, imputer(fit_mode="exact"), ("rows", LaplaceMechanism("rows"))],
+        [BOX, imputer(fit_mode="exact"), ("rows", M.LaplaceMechanism("rows"))],
         {"adjacency": Adjacency.change(coordinate=0.1), "delta": 0.0},
     ),
     "added rows": (
-        [BOX, ("dedup", Deduplicator()), imputer(fit_mode="noisy"), ("rows", GaussianMechanism("rows"))],
+        [BOX, ("dedup", S.Deduplicator()), imputer(fit_mode="noisy"), ("rows", M.GaussianMechanism("rows"))],
         {"adjacency": Adjacency.add_remove(2), "domain": Domain(n_rows=4000)},
     ),
     "persons": (
-        [BOX, ("dedup", Deduplicator()), imputer(fit_mode="noisy"), ("rows", GaussianMechanism("rows"))],
+        [BOX, ("dedup", S.Deduplicator()), imputer(fit_mode="noisy"), ("rows", M.GaussianMechanism("rows"))],
         {"adjacency": Adjacency.user_level(3), "domain": Domain(n_rows=4000)},
     ),
-    "a Laplace sum": ([BOX, imputer(fit_mode="exact"), ("sum", LaplaceMechanism("sum"))], {}),
-    "a whole count": ([CLIP, ("soft", GridDeduplicator(keep="soft")), ("count", LaplaceMechanism("count"))], {}),
-    "whole histograms": ([CLIP, ("counts", LaplaceMechanism("histogram", bins=4))], {}),
-    "signs and a matrix": ([CLIP, ("signs", SignMechanism("angle", n_signs=3, norm_floor=0.5))], {}),
-    "signs": ([CLIP, ("project", RandomProjection(2)), ("signs", SignMechanism())], {}),
-    "smooth signs": ([CLIP, ("dedup", Deduplicator()), ("signs", SignMechanism("smooth", unit=0.6))], {}),
-    "responses": ([CLIP, scaler(fit_mode="noisy"), ("signs", SignMechanism("randomized-response"))], {}),
-    "Laplace signs": ([CLIP, scaler(fit_mode="exact"), ("signs", SignMechanism("laplace"))], {}),
+    "a Laplace sum": ([BOX, imputer(fit_mode="exact"), ("sum", M.LaplaceMechanism("sum"))], {}),
+    "a whole count": ([CLIP, ("soft", S.GridDeduplicator(keep="soft")), ("count", M.LaplaceMechanism("count"))], {}),
+    "whole histograms": ([CLIP, ("counts", M.LaplaceMechanism("histogram", bins=4))], {}),
+    "signs and a matrix": ([CLIP, ("signs", M.SignMechanism("angle", n_signs=3, norm_floor=0.5))], {}),
+    "signs": ([CLIP, ("project", S.RandomProjection(2)), ("signs", M.SignMechanism())], {}),
+    "smooth signs": ([CLIP, ("dedup", S.Deduplicator()), ("signs", M.SignMechanism("smooth", unit=0.6))], {}),
+    "responses": ([CLIP, scaler(fit_mode="noisy"), ("signs", M.SignMechanism("randomized-response"))], {}),
+    "Laplace signs": ([CLIP, scaler(fit_mode="exact"), ("signs", M.SignMechanism("laplace"))], {}),
     "changed signs": (
-        [BOX, imputer(max_missing=0), ("project", RandomProjection(3)), ("signs", SignMechanism("gaussian"))],
+        [BOX, imputer(max_missing=0), ("project", S.RandomProjection(3)), ("signs", M.SignMechanism("gaussian"))],
         {"adjacency": Adjacency.change(coordinate=0.5)},
     ),
     "a direction": (
         [
-            ("box", MinMaxScaler(ranges=(-1, 1), feature_range=(0, 1))),
-            ("dedup", Deduplicator()),
-            ("direction", WishartMechanism(20, 0.99615)),
+            ("box", S.MinMaxScaler(ranges=(-1, 1), feature_range=(0, 1))),
+            ("dedup", S.Deduplicator()),
+            ("direction", M.WishartMechanism(20, 0.99615)),
         ],
         {},
     ),
-    "a sketch": ([CLIP, ("dedup", Deduplicator()), ("sketch", GaussianSketch(20))], {}),
+    "a sketch": ([CLIP, ("dedup", S.Deduplicator()), ("sketch", M.GaussianSketch(20))], {}),
     "a sketch behind a floor": (
-        [CLIP, ("project", RandomProjection(1)), ("sketch", GaussianSketch(400, min_eigenvalue=0.005))],
+        [CLIP, ("project", S.RandomProjection(1)), ("sketch", M.GaussianSketch(400, min_eigenvalue=0.005))],
         {},
     ),
-    "least squares of a sketch": ([CLIP, ("model", Ridge(y_range=(0, 2), solver="sketch", rank=60))], {}),
+    "least squares of a sketch": ([CLIP, ("model", M.Ridge(y_range=(0, 2), solver="sketch", rank=60))], {}),
     "medians chosen": (
-        [CLIP, ("dedup", Deduplicator()), ("median", ExponentialMechanism(candidates=21))],
+        [CLIP, ("dedup", S.Deduplicator()), ("median", M.ExponentialMechanism(candidates=21))],
         {"diagnostics": None},
     ),
-    "a vote": ([BOX, imputer(fit_mode="noisy"), ("vote", ExponentialMechanism("utility", **VOTE))], {}),
+    "a vote": ([BOX, imputer(fit_mode="noisy"), ("vote", M.ExponentialMechanism("utility", **VOTE))], {}),
     "diffprivlib's logistic regression": (
-        [CLIP, ("dedup", Deduplicator()), ("model", Diffprivlib(foreign_models.LogisticRegression(), (0, 1)))],
+        [CLIP, ("dedup", S.Deduplicator()), ("model", Diffprivlib(foreign_models.LogisticRegression(), (0, 1)))],
         {},
     ),
     "diffprivlib's linear regression": (
-        [CLIP, ("dedup", Deduplicator()), ("model", Diffprivlib(foreign_models.LinearRegression(), y_range=(0, 2)))],
+        [CLIP, ("dedup", S.Deduplicator()), ("model", Diffprivlib(foreign_models.LinearRegression(), y_range=(0, 2)))],
         {},
     ),
     "diffprivlib's naive Bayes": (
-        [CLIP, ("dedup", Deduplicator()), ("model", Diffprivlib(foreign_models.GaussianNB(), (0, 1)))],
+        [CLIP, ("dedup", S.Deduplicator()), ("model", Diffprivlib(foreign_models.GaussianNB(), (0, 1)))],
         {"diagnostics": None},
     ),
 }
@@ -390,11 +360,7 @@ ISSUED_BEFORE = {
 """Kinds that no plan makes any more."""
 
 _NAMED = {type(step).__name__ for steps, _ in ZOO.values() for _, step in steps} | {"DateEncoder"}  # which is first
-ZOO |= {
-    name: ([BOX, ("step", getattr(transformers, name).example()), MEAN], {})
-    for name in transformers.__all__
-    if name not in _NAMED
-}
+ZOO |= {name: ([BOX, ("step", getattr(S, name).example()), MEAN], {}) for name in S.__all__ if name not in _NAMED}
 NAMES = (*ZOO, *ISSUED_BEFORE)
 
 

@@ -32,22 +32,8 @@ from true_losses import (
 )
 
 from ppdp import Adjacency, Distance, Domain
+from ppdp import mechanisms as M
 from ppdp.bounds import FORMULAS
-from ppdp.mechanisms import (
-    ExponentialMechanism,
-    GammaRegressor,
-    GaussianMechanism,
-    GaussianSketch,
-    LaplaceMechanism,
-    LinearRegression,
-    LinearSVC,
-    LogisticRegression,
-    PoissonRegressor,
-    Ridge,
-    SignMechanism,
-    TweedieRegressor,
-    WishartMechanism,
-)
 from ppdp.mechanisms.query.signs import FLIPS
 from ppdp.privacy.loss import PrivacyLoss
 from ppdp.privacy.losses import ScalarLaplace
@@ -79,18 +65,22 @@ def between(epsilon, delta_of, delta, most, precision=1e-6):
 
 MODELS = {
     # the largest gradient and Lipschitz constant without clip and intercept, R = 1, radius D of the ball
-    "logistic": (LogisticRegression((0, 1), max_coef_norm=0.8), expit(0.8), expit(0.8) * (1 + 0.8 * (1 - expit(0.8)))),
+    "logistic": (
+        M.LogisticRegression((0, 1), max_coef_norm=0.8),
+        expit(0.8),
+        expit(0.8) * (1 + 0.8 * (1 - expit(0.8))),
+    ),
     "softmax": (
-        LogisticRegression((0, 1, 2), max_coef_norm=1.0),
+        M.LogisticRegression((0, 1, 2), max_coef_norm=1.0),
         math.sqrt(2) / (1 + math.exp(-math.sqrt(2) * math.sqrt(3)) / 2),
         None,  # not known exactly
     ),
-    "hinge": (LinearSVC((0, 1), max_coef_norm=3.0, smoothing=0.4), 1.0, 1 + 3.0 / 0.8),
-    "squared": (LinearRegression((-5, 5), max_coef_norm=2.0), 3.0, 5.0),
-    "ridge": (Ridge((0, 1), max_coef_norm=0.5), 1.5, 2.0),
-    "poisson": (PoissonRegressor((0, 9)), None, None),
-    "gamma": (GammaRegressor((1, 9)), None, None),
-    "tweedie": (TweedieRegressor((1, 9)), None, None),
+    "hinge": (M.LinearSVC((0, 1), max_coef_norm=3.0, smoothing=0.4), 1.0, 1 + 3.0 / 0.8),
+    "squared": (M.LinearRegression((-5, 5), max_coef_norm=2.0), 3.0, 5.0),
+    "ridge": (M.Ridge((0, 1), max_coef_norm=0.5), 1.5, 2.0),
+    "poisson": (M.PoissonRegressor((0, 9)), None, None),
+    "gamma": (M.GammaRegressor((1, 9)), None, None),
+    "tweedie": (M.TweedieRegressor((1, 9)), None, None),
 }
 QUERIES = {
     "mean": (BALL, lambda d: (2 * d.one_sided + min(d.total, 2 * d.moved)) / N),
@@ -116,7 +106,7 @@ class Case(NamedTuple):
 
 def queries():
     for name, (domain, shift) in QUERIES.items():
-        yield Case(name, GaussianMechanism(name.split()[0], bins=2), shift, (ONE, DRIFT, CAPPED), domain=domain)
+        yield Case(name, M.GaussianMechanism(name.split()[0], bins=2), shift, (ONE, DRIFT, CAPPED), domain=domain)
 
 
 def moments():
@@ -129,7 +119,7 @@ def moments():
         return math.sqrt(2) * clip * (clip * (d.replaced + single / math.sqrt(2)) + moves) / N
 
     for steps, distances in ((1, (ONE, DRIFT, CAPPED)), (6, (ONE, CAPPED))):
-        model = Ridge((0, 1), solver="moments", max_iter=steps, fit_intercept=False)
+        model = M.Ridge((0, 1), solver="moments", max_iter=steps, fit_intercept=False)
         yield Case(f"moments, {steps} steps", model, shift, distances, steps)
 
 
@@ -150,7 +140,7 @@ def trainings():
 
 def newton():
     """Of ``mu²`` histograms, moments and curvatures have these shares, and gradients the rest."""
-    for model, curved in ((LogisticRegression((0, 1)), 0.08), (LinearSVC((0, 1)), 0.08), (Ridge((0, 1)), 0.0)):
+    for model, curved in ((M.LogisticRegression((0, 1)), 0.08), (M.LinearSVC((0, 1)), 0.08), (M.Ridge((0, 1)), 0.0)):
         share = 0.17 + 0.83 * curved
 
         def shift(d, share=share):
@@ -177,7 +167,7 @@ def minimisers():
 def epochs():
     """The replaced row is in one batch of each epoch; per answer, the root of the mean square."""
     for passes, size in ((1, 10), (4, 250), (1000, 100)):
-        model = LogisticRegression((0, 1), solver="epochs", batch_size=size, max_iter=passes, max_grad_norm=0.1)
+        model = M.LogisticRegression((0, 1), solver="epochs", batch_size=size, max_iter=passes, max_grad_norm=0.1)
 
         def shift(d, size=size):
             return 0.1 * d.mass / size / math.sqrt(N / size)
@@ -212,7 +202,7 @@ def test_gaussian_mechanisms_cost_what_the_closed_form_says(case):
 @pytest.mark.repeated("epsilon")
 def test_laplace_is_pure_and_cheaper_at_some_delta(query, epsilon):
     shift = {"sum": 2.0, "mean": 2.0 / N, "count": 1, "histogram": 2, "rows": 2.0}[query]
-    mechanism = LaplaceMechanism(query, bins=2)
+    mechanism = M.LaplaceMechanism(query, bins=2)
     loss = priced(mechanism, LINE, ONE, shift / epsilon)
     assert epsilon <= loss.epsilon(0.0) * BELOW
     assert loss.epsilon(0.0) <= epsilon * EXACT
@@ -232,7 +222,7 @@ def test_laplace_shifts_are_those_of_the_worst_rows(distance):
     """On the line a row of norm 1 is worth 1, and three columns √3 times that, on the diagonal."""
     for domain, root in ((LINE, 1.0), (BALL, math.sqrt(3))):
         shift = root * (distance.mass + min(distance.total, 2 * distance.moved))
-        found = priced(LaplaceMechanism("sum"), domain, distance, 7.0).epsilon(0.0)
+        found = priced(M.LaplaceMechanism("sum"), domain, distance, 7.0).epsilon(0.0)
         assert shift / 7 <= found * BELOW
         assert found <= shift / 7 * EXACT
 
@@ -251,7 +241,7 @@ def test_many_laplace_numbers(shift, count):
 def test_choices_cost_what_the_worst_choices_do(width, columns):
     """Quantiles of many columns, against choices of two outcomes that do not look at each other."""
     domain = Domain(n_rows=N, n_features=columns, row_norm=1.0)
-    loss = priced(ExponentialMechanism(candidates=[-0.5, 0.5]), domain, ONE, 2 / width)
+    loss = priced(M.ExponentialMechanism(candidates=[-0.5, 0.5]), domain, ONE, 2 / width)
     assert columns * width <= loss.epsilon(0.0) * BELOW
     assert loss.epsilon(0.0) <= columns * width * EXACT
     for delta in DELTAS:
@@ -268,7 +258,7 @@ def election():
     def votes(X):
         return np.hstack([X > 0, X <= 0]).astype(float)
 
-    return ExponentialMechanism("utility", candidates=["yes", "no"], utility=votes)
+    return M.ExponentialMechanism("utility", candidates=["yes", "no"], utility=votes)
 
 
 def test_a_choice_between_two_attains_it():
@@ -305,7 +295,9 @@ ROWS = Domain(n_rows=10_000, n_features=3, row_norm=1.0)
 
 
 def sampled(solver, batch, noise, steps, **parameters):
-    model = LogisticRegression((0, 1), solver=solver, batch_size=batch, max_iter=steps, max_grad_norm=0.5, **parameters)
+    model = M.LogisticRegression(
+        (0, 1), solver=solver, batch_size=batch, max_iter=steps, max_grad_norm=0.5, **parameters
+    )
     return partial(priced, model, ROWS, noise_scale=noise * 0.5 / batch)
 
 
@@ -414,14 +406,14 @@ def test_the_transform_of_a_gaussian_gives_its_closed_form():
 def test_every_formula_of_a_mechanism_is_looked_at():
     """In this file, or in tests of its own; what other libraries cost is tested beside them."""
     examples = [(case.mechanism, case.domain) for case in GAUSSIAN]
-    examples += [(LaplaceMechanism(query, bins=2), LINE) for query in ("sum", "mean", "count", "histogram", "rows")]
-    examples += [(ExponentialMechanism(candidates=[0, 1]), LINE), (election(), LINE)]
-    examples += [(SignMechanism(flips), LINE) for flips in FLIPS]
-    examples += [(SignMechanism("angle", n_signs=3), LINE)]
-    examples += [(LogisticRegression((0, 1), solver=solver), ROWS) for solver in ("poisson", "fixed-size", "hidden")]
-    examples += [(LogisticRegression((0, 1), solver=solver, rank=1), ROWS) for solver in ("m2", "lora-fa")]
-    examples += [(WishartMechanism(20, 0.97), ROWS), (GaussianSketch(5), ROWS), (GaussianSketch(5, 0.1), ROWS)]
-    examples += [(Ridge((0, 1), solver="sketch"), ROWS)]
+    examples += [(M.LaplaceMechanism(query, bins=2), LINE) for query in ("sum", "mean", "count", "histogram", "rows")]
+    examples += [(M.ExponentialMechanism(candidates=[0, 1]), LINE), (election(), LINE)]
+    examples += [(M.SignMechanism(flips), LINE) for flips in FLIPS]
+    examples += [(M.SignMechanism("angle", n_signs=3), LINE)]
+    examples += [(M.LogisticRegression((0, 1), solver=solver), ROWS) for solver in ("poisson", "fixed-size", "hidden")]
+    examples += [(M.LogisticRegression((0, 1), solver=solver, rank=1), ROWS) for solver in ("m2", "lora-fa")]
+    examples += [(M.WishartMechanism(20, 0.97), ROWS), (M.GaussianSketch(5), ROWS), (M.GaussianSketch(5, 0.1), ROWS)]
+    examples += [(M.Ridge((0, 1), solver="sketch"), ROWS)]
     seen = {mechanism.query_spec(domain).formula for mechanism, domain in examples}
     mechanisms = {f.id for f in FORMULAS.values() if f.kind in ("mechanism", "privacy")}
     others = {name for name in mechanisms - seen if not name.startswith(("diffprivlib.", "lora."))}

@@ -17,35 +17,13 @@ from sklearn.base import clone
 from streamed import Split, front, left, partitions, stream_of, table_of
 
 from ppdp import Adjacency, Domain, Ledger, make_column_map, make_pipeline
+from ppdp import mechanisms as M
+from ppdp import transformers as S
 from ppdp.data.engine import arrow
 from ppdp.data.engine.source import aligned
 from ppdp.data.parallel import PIECE, block_rows
 from ppdp.data.rows import Rows
 from ppdp.exceptions import InvalidInput, InvalidValue, PrivacyRefusal, RowsChanged, UnsupportedOrder
-from ppdp.mechanisms import (
-    ExponentialMechanism,
-    GaussianMechanism,
-    GaussianNB,
-    KMeans,
-    LinearSVC,
-    LogisticRegression,
-    PoissonRegressor,
-    Ridge,
-)
-from ppdp.transformers import (
-    PCA,
-    CategoryEncoder,
-    Deduplicator,
-    GridDeduplicator,
-    MeanImputer,
-    MinMaxScaler,
-    RandomProjection,
-    RegressionImputer,
-    RobustScaler,
-    RowMap,
-    SelectKBest,
-    StandardScaler,
-)
 from ppdp.transformers.fit_mode import Condition
 
 N, D = 2 * PIECE + 4321, 4
@@ -57,42 +35,47 @@ pytestmark = pytest.mark.filterwarnings("ignore::ppdp.exceptions.CompositionWarn
 TABLE = table_of(N, D)
 
 FITS = {
-    "logistic regression": lambda: (*front(), LogisticRegression(classes=(0, 1), max_iter=8)),
-    "a sample first": lambda: (*front(), LogisticRegression(classes=(0, 1))),
-    "classes read": lambda: (*front(), PCA(2), LogisticRegression(max_iter=4)),
-    "several classes": lambda: (*front(), LinearSVC(classes=(0, 1), max_iter=4)),
-    "moments": lambda: (*front(), RandomProjection(3), Ridge(y_range=(0, 1), solver="moments")),
-    "output": lambda: (*front(), LogisticRegression(classes=(0, 1), solver="output", max_iter=5)),
+    "logistic regression": lambda: (*front(), M.LogisticRegression(classes=(0, 1), max_iter=8)),
+    "a sample first": lambda: (*front(), M.LogisticRegression(classes=(0, 1))),
+    "classes read": lambda: (*front(), S.PCA(2), M.LogisticRegression(max_iter=4)),
+    "several classes": lambda: (*front(), M.LinearSVC(classes=(0, 1), max_iter=4)),
+    "moments": lambda: (*front(), S.RandomProjection(3), M.Ridge(y_range=(0, 1), solver="moments")),
+    "output": lambda: (*front(), M.LogisticRegression(classes=(0, 1), solver="output", max_iter=5)),
     **{
         f"newton, {name}": lambda model=model: (*front(), model.set_params(solver="newton", max_iter=2))
         for name, model in {
-            "two classes": LogisticRegression(classes=(0, 1)),
-            "three": LogisticRegression(classes=(0, 1, 2)),
-            "counts": PoissonRegressor(y_range=(0, 1), fit_intercept=False),
+            "two classes": M.LogisticRegression(classes=(0, 1)),
+            "three": M.LogisticRegression(classes=(0, 1, 2)),
+            "counts": M.PoissonRegressor(y_range=(0, 1), fit_intercept=False),
         }.items()
     },
-    "low rank": lambda: (*front(), LogisticRegression(classes=(0, 1), solver="lora-fa", rank=2, max_iter=4)),
+    "low rank": lambda: (*front(), M.LogisticRegression(classes=(0, 1), solver="lora-fa", rank=2, max_iter=4)),
     # With one route through the stages, where the loss takes long to compute.
     **{
-        solver: lambda solver=solver: (*front("noisy"), LogisticRegression(classes=(0, 1), solver=solver, max_iter=3))
+        solver: lambda solver=solver: (*front("noisy"), M.LogisticRegression(classes=(0, 1), solver=solver, max_iter=3))
         for solver in ("poisson", "fixed-size", "epochs")
     },
-    "hidden": lambda: (*front("noisy"), LogisticRegression(classes=(0, 1), solver="hidden")),
-    "counts": lambda: (*front(), PoissonRegressor(y_range=(0, 1), max_iter=4)),
+    "hidden": lambda: (*front("noisy"), M.LogisticRegression(classes=(0, 1), solver="hidden")),
+    "counts": lambda: (*front(), M.PoissonRegressor(y_range=(0, 1), max_iter=4)),
     **{
         f"threshold, {solver}": lambda solver=solver: (
             *front(),
-            LogisticRegression((0, 1), threshold="f1", solver=solver, max_iter=2),
+            M.LogisticRegression((0, 1), threshold="f1", solver=solver, max_iter=2),
         )
         for solver in ("newton", "dpgd")
     },
-    "columns by classes": lambda: (*front(), SelectKBest(k=2), LogisticRegression(classes=(0, 1), max_iter=2)),
-    "columns by targets": lambda: (*front(), SelectKBest(k=2), Ridge(y_range=(0, 1), solver="moments")),
-    "naive Bayes": lambda: (*front(), GaussianNB((0, 1))),
-    "clusters": lambda: (*front()[:2], KMeans(3)),
-    "covariance": lambda: (*front()[:1], RegressionImputer(), PCA(2, with_mean=True), GaussianMechanism("covariance")),
-    "own map": lambda: (*front(), RowMap(np.tanh, out_norm=2.0), GaussianMechanism("histogram")),
-    "quantile": lambda: (*front("noisy"), ExponentialMechanism("quantile", candidates=20)),
+    "columns by classes": lambda: (*front(), S.SelectKBest(k=2), M.LogisticRegression(classes=(0, 1), max_iter=2)),
+    "columns by targets": lambda: (*front(), S.SelectKBest(k=2), M.Ridge(y_range=(0, 1), solver="moments")),
+    "naive Bayes": lambda: (*front(), M.GaussianNB((0, 1))),
+    "clusters": lambda: (*front()[:2], M.KMeans(3)),
+    "covariance": lambda: (
+        *front()[:1],
+        S.RegressionImputer(),
+        S.PCA(2, with_mean=True),
+        M.GaussianMechanism("covariance"),
+    ),
+    "own map": lambda: (*front(), S.RowMap(np.tanh, out_norm=2.0), M.GaussianMechanism("histogram")),
+    "quantile": lambda: (*front("noisy"), M.ExponentialMechanism("quantile", candidates=20)),
     "stages": front,
 }
 
@@ -145,8 +128,8 @@ def test_wide_rows_come_in_smaller_blocks_to_the_same_bits(tmp_path, monkeypatch
     assert rows == block_rows(width) < PIECE
     opened, sizes = aligned, []
     monkeypatch.setattr("ppdp.data.engine.source.aligned", lambda tables, size: opened(seen(tables, sizes), size))
-    steps = MinMaxScaler(ranges=(-1, 1)), Deduplicator(), MeanImputer(), RandomProjection(40), PCA(3)
-    pipe = make_pipeline(*steps, LogisticRegression(classes=(0, 1), max_iter=2), epsilon=50.0, random_state=5)
+    steps = S.MinMaxScaler(ranges=(-1, 1)), S.Deduplicator(), S.MeanImputer(), S.RandomProjection(40), S.PCA(3)
+    pipe = make_pipeline(*steps, M.LogisticRegression(classes=(0, 1), max_iter=2), epsilon=50.0, random_state=5)
     in_memory = left(pipe.fit(table, "y"))
     for room in (0, arrow.ROOM):  # bytes of a row group that is put together in memory
         monkeypatch.setattr(arrow, "ROOM", room)
@@ -165,9 +148,9 @@ def test_categories_that_nobody_declared_are_counted_in_blocks(keys, monkeypatch
     table, passes = with_cities(TABLE), []
 
     def pipe(rows):
-        steps = CategoryEncoder("private", max_categories=4), Deduplicator(compare=keys), MeanImputer()
-        columns = make_column_map((steps[0], ["city"]), (MinMaxScaler((0, 1)), ["x0", "x1", "x2", "x3"]))
-        model = LogisticRegression(classes=(0, 1), max_iter=2)
+        steps = S.CategoryEncoder("private", max_categories=4), S.Deduplicator(compare=keys), S.MeanImputer()
+        columns = make_column_map((steps[0], ["city"]), (S.MinMaxScaler((0, 1)), ["x0", "x1", "x2", "x3"]))
+        model = M.LogisticRegression(classes=(0, 1), max_iter=2)
         return make_pipeline(columns, *steps[1:], model, random_state=5, epsilon=8.0).fit(rows, "y")
 
     memory, tables = pipe(table), Split.tables
@@ -190,8 +173,8 @@ def with_cities(table):
 
 def test_categories_have_no_secret_slots(tmp_path):
     pq.write_table(with_cities(TABLE), tmp_path / "rows.parquet")
-    columns = make_column_map((CategoryEncoder("private", max_categories=4), ["city"]))
-    pipe = make_pipeline(columns, GaussianMechanism(), adjacency=Adjacency.add_remove(), domain=Domain(n_rows=N + 9))
+    columns = make_column_map((S.CategoryEncoder("private", max_categories=4), ["city"]))
+    pipe = make_pipeline(columns, M.GaussianMechanism(), adjacency=Adjacency.add_remove(), domain=Domain(n_rows=N + 9))
     with pytest.raises(UnsupportedOrder, match="declared categories, or rows in memory"):
         pipe.fit(tmp_path)
 
@@ -205,13 +188,13 @@ def test_a_reader_is_fitted_and_nothing_stays(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("stage", "name"),
     [
-        (GridDeduplicator(keep="soft"), "griddeduplicator"),
-        (RobustScaler(fit_mode="exact"), "robustscaler"),
-        (StandardScaler(use_floor=False, fit_mode="exact"), "standardscaler"),
+        (S.GridDeduplicator(keep="soft"), "griddeduplicator"),
+        (S.RobustScaler(fit_mode="exact"), "robustscaler"),
+        (S.StandardScaler(use_floor=False, fit_mode="exact"), "standardscaler"),
     ],
 )
 def test_what_needs_rows_in_memory_says_so_before_any_is_read(stage, name):
-    pipe = make_pipeline(MinMaxScaler(ranges=(-3, 3)), MeanImputer(), stage, GaussianMechanism())
+    pipe = make_pipeline(S.MinMaxScaler(ranges=(-3, 3)), S.MeanImputer(), stage, M.GaussianMechanism())
     plan = pipe.plan(Domain(n_rows=1000, n_features=D))
     assert plan.in_memory == (name,)
     for shown in (repr(plan), plan._repr_html_()):
@@ -234,8 +217,8 @@ GATED = {"gaussian": ("gaussian", 5000), "laplace": ("laplace", 5000), "refused"
 def test_gates_pass_and_refuse_as_in_memory(name):
     (gate, missing), found = GATED[name], []
     for X in (TABLE, Split(TABLE, [0, 7, N])):
-        imputer = MeanImputer(max_missing=missing, fit_mode="exact")
-        pipe = make_pipeline(MinMaxScaler(ranges=(-3, 3)), imputer, GaussianMechanism(), gate=gate, random_state=5)
+        imputer = S.MeanImputer(max_missing=missing, fit_mode="exact")
+        pipe = make_pipeline(S.MinMaxScaler(ranges=(-3, 3)), imputer, M.GaussianMechanism(), gate=gate, random_state=5)
         try:
             found.append(left(pipe.fit(X, "y")))
         except PrivacyRefusal as refusal:
@@ -293,7 +276,7 @@ def test_a_cell_that_was_not_declared_is_not_quoted():
     column = np.zeros(N)
     column[-1] = np.inf
     table = pa.table({"x": column, "z": np.full(N, SECRET)})
-    pipe = make_pipeline(MinMaxScaler(ranges=(-3, 3)), GaussianMechanism())
+    pipe = make_pipeline(S.MinMaxScaler(ranges=(-3, 3)), M.GaussianMechanism())
     with pytest.raises(InvalidValue) as raised:
         pipe.fit(ds.dataset(table))
     assert str(SECRET) not in str(raised.value)

@@ -9,20 +9,8 @@ from planted_bugs import Keeping, Open
 from sklearn.base import is_regressor
 
 from ppdp import Adjacency, Domain, PrivacyLoss
+from ppdp import mechanisms as M
 from ppdp.core.formula import FORMULAS, PrivacyMap
-from ppdp.mechanisms import (
-    ExponentialMechanism,
-    GaussianMechanism,
-    LaplaceMechanism,
-    LinearRegression,
-    LinearSVC,
-    LogisticRegression,
-    PoissonRegressor,
-    Report,
-    Ridge,
-    SignMechanism,
-    WishartMechanism,
-)
 from ppdp.mechanisms.base import Mechanism, QuerySpec
 from ppdp.mechanisms.learn.gradient_solvers import PoissonBatches
 from ppdp.privacy.noise.sampler import Noise
@@ -51,7 +39,7 @@ def few_runs(monkeypatch):
 @pytest.mark.parametrize("kind", [kind for kind in REGISTRY.values() if issubclass(kind, Mechanism)])
 @pytest.mark.repeated("width")
 def test_every_mechanism_keeps_its_promises(kind, width, monkeypatch):
-    if kind is WishartMechanism:  # a direction needs two columns
+    if kind is M.WishartMechanism:  # a direction needs two columns
         width = WIDTHS[-1]
     monkeypatch.setattr("ppdp.testing.mechanisms.WIDTHS", (width,))
     example = kind.example()
@@ -64,24 +52,24 @@ def test_every_mechanism_keeps_its_promises(kind, width, monkeypatch):
 @pytest.mark.parametrize(
     "mechanism",
     [
-        *(GaussianMechanism(query) for query in ("sum", "count", "covariance", "histogram", "rows")),
-        *(LaplaceMechanism(query) for query in ("sum", "count", "histogram")),
-        *(SignMechanism(flips) for flips in ("smooth", "randomized-response", "laplace", "gaussian")),
-        SignMechanism("angle", n_signs=4),
+        *(M.GaussianMechanism(query) for query in ("sum", "count", "covariance", "histogram", "rows")),
+        *(M.LaplaceMechanism(query) for query in ("sum", "count", "histogram")),
+        *(M.SignMechanism(flips) for flips in ("smooth", "randomized-response", "laplace", "gaussian")),
+        M.SignMechanism("angle", n_signs=4),
         *(
             kind(solver=name, batch_size=4, max_iter=2)
             for name in ("poisson", "fixed-size", "epochs")
-            for kind in (LinearRegression, LogisticRegression)
+            for kind in (M.LinearRegression, M.LogisticRegression)
         ),
-        LogisticRegression(solver="hidden", batch_size=4),
-        *(kind(solver="newton", max_iter=2) for kind in (LinearRegression, LogisticRegression, PoissonRegressor)),
-        LinearSVC(solver="newton", fit_intercept=False, max_iter=2),
-        LogisticRegression(solver="dpgd", threshold="f1", max_iter=2),
-        LogisticRegression(solver="output"),
-        Ridge(solver="moments", max_iter=2),
-        Report(["mean", "covariance"]),
-        ExponentialMechanism(candidates=[-0.5, 0.0, 0.5]),
-        ExponentialMechanism("utility", candidates=["a", "b"], utility=signs),
+        M.LogisticRegression(solver="hidden", batch_size=4),
+        *(kind(solver="newton", max_iter=2) for kind in (M.LinearRegression, M.LogisticRegression, M.PoissonRegressor)),
+        M.LinearSVC(solver="newton", fit_intercept=False, max_iter=2),
+        M.LogisticRegression(solver="dpgd", threshold="f1", max_iter=2),
+        M.LogisticRegression(solver="output"),
+        M.Ridge(solver="moments", max_iter=2),
+        M.Report(["mean", "covariance"]),
+        M.ExponentialMechanism(candidates=[-0.5, 0.0, 0.5]),
+        M.ExponentialMechanism("utility", candidates=["a", "b"], utility=signs),
     ],
     ids=named,
 )
@@ -89,7 +77,7 @@ def test_every_mechanism_keeps_its_promises(kind, width, monkeypatch):
 def test_so_does_every_question(mechanism):
     """Which is nearly reached, but for many signs of one draw and for the minimiser."""
     answers = {"y_range": (0, 1)} if is_regressor(mechanism) else {"classes": (0, 1)} if mechanism.needs_y else {}
-    looser = isinstance(mechanism, (SignMechanism, Report))
+    looser = isinstance(mechanism, (M.SignMechanism, M.Report))
     least = 0.35 if getattr(mechanism, "solver", "") == "output" else 0.7 if looser else 0.9
     domain, few = Domain(n_features=2, **answers), {"pairs": 4, "climbs": 8, "seconds": 0.5}
     assert least < check_mechanism(mechanism, domain, runs=rounds(200), **few) <= 1 + 1e-9
@@ -106,59 +94,59 @@ def test_half_of_what_a_change_does_to_rows_is_found(monkeypatch, adjacency):
 
     few = {"pairs": 4, "climbs": 8, "runs": 200, "seconds": 0.5}
     monkeypatch.setattr("ppdp.testing.mechanisms.WIDTHS", WIDTHS[1:])
-    assert check_mechanism(LaplaceMechanism("rows"), domain, **few) > 0.9
+    assert check_mechanism(M.LaplaceMechanism("rows"), domain, **few) > 0.9
     monkeypatch.setitem(FORMULAS, "laplace.rows", replace(formula, function=careless))
     with pytest.raises(AssertionError, match="answers without noise are"):
-        check_mechanism(LaplaceMechanism("rows"), domain, **few)
+        check_mechanism(M.LaplaceMechanism("rows"), domain, **few)
 
 
 def test_a_domain_can_be_chosen():
-    assert check_mechanism(GaussianMechanism(), Domain(n_rows=5, n_features=2, row_norm=3.0), runs=800) > 0.9
+    assert check_mechanism(M.GaussianMechanism(), Domain(n_rows=5, n_features=2, row_norm=3.0), runs=800) > 0.9
     with pytest.raises(AssertionError, match="accepts none of the domains, so nothing was checked"):
-        check_mechanism(GaussianMechanism("histogram", bins={"age": 3}))
+        check_mechanism(M.GaussianMechanism("histogram", bins={"age": 3}))
 
 
 # ---------------------------------------------------------------- what is wrong
 
 
-class Exact(GaussianMechanism):
+class Exact(M.GaussianMechanism):
     def release(self, rows, question, noise, noise_scale):
         return {"answer": self.answer(rows, question)}
 
 
-class Half(GaussianMechanism):
+class Half(M.GaussianMechanism):
     def release(self, rows, question, noise, noise_scale):
         return super().release(rows, question, noise, noise_scale / 2)
 
 
-class FourFifths(LogisticRegression):
+class FourFifths(M.LogisticRegression):
     def release(self, rows, question, noise, noise_scale):
         return super().release(rows, question, noise, 0.8 * noise_scale)
 
 
-class Hasty(LogisticRegression):
+class Hasty(M.LogisticRegression):
     """Noise for one step, spread over all of them."""
 
     def release(self, rows, question, noise, noise_scale):
         return super().release(rows, question, noise, noise_scale / np.sqrt(question.steps))
 
 
-class Doubled(GaussianMechanism):
+class Doubled(M.GaussianMechanism):
     def answer(self, rows, question):
         return 2 * super().answer(rows, question)
 
 
-class DoubledLaplace(LaplaceMechanism):
+class DoubledLaplace(M.LaplaceMechanism):
     def answer(self, rows, question):
         return 2 * super().answer(rows, question)
 
 
-class DoubledUtility(ExponentialMechanism):
+class DoubledUtility(M.ExponentialMechanism):
     def utilities(self, rows, question):
         return [2 * scores for scores in super().utilities(rows, question)]
 
 
-class PrivateNumber(GaussianMechanism):
+class PrivateNumber(M.GaussianMechanism):
     """Divides by the number of rows that are present."""
 
     def answer(self, rows, question):
@@ -167,14 +155,14 @@ class PrivateNumber(GaussianMechanism):
         return found
 
 
-class ClippedLate(GaussianMechanism):
+class ClippedLate(M.GaussianMechanism):
     """Clips the mean, where it had to clip the rows."""
 
     def answer(self, rows, question):
         return np.clip(3 * super().answer(rows, question), -question.bound, question.bound)
 
 
-class Curious(GaussianMechanism):
+class Curious(M.GaussianMechanism):
     """Bounds its answer by the longest row that it saw."""
 
     def query_spec(self, domain, mu=None):
@@ -185,17 +173,17 @@ class Curious(GaussianMechanism):
         return super().release(rows, question, noise, noise_scale)
 
 
-class Wide(GaussianMechanism):
+class Wide(M.GaussianMechanism):
     def release(self, rows, question, noise, noise_scale):
         return {"answer": noise.release(self.answer(rows, question), noise_scale, 9 * question.bound)}
 
 
-class Long(GaussianMechanism):
+class Long(M.GaussianMechanism):
     def answer(self, rows, question):
         return np.tile(super().answer(rows, question), 2)
 
 
-class Present(GaussianMechanism):
+class Present(M.GaussianMechanism):
     """A name for every column in which anybody has anything."""
 
     def release(self, rows, question, noise, noise_scale):
@@ -203,19 +191,19 @@ class Present(GaussianMechanism):
         return {**super().release(rows, question, noise, noise_scale), "columns": np.zeros(columns)}
 
 
-class Mutating(GaussianMechanism):
+class Mutating(M.GaussianMechanism):
     def release(self, rows, question, noise, noise_scale):
         rows.X[rows.X > 0] += 1.0
         return super().release(rows, question, noise, noise_scale)
 
 
-class Salted(GaussianMechanism):
+class Salted(M.GaussianMechanism):
     def release(self, rows, question, noise, noise_scale):
         salt = np.random.default_rng().random(1)
         return {**super().release(rows, question, noise, noise_scale), "salt": salt}
 
 
-class KeepingInItsClass(GaussianMechanism):
+class KeepingInItsClass(M.GaussianMechanism):
     seen = ()
 
     def release(self, rows, question, noise, noise_scale):
@@ -226,7 +214,7 @@ class KeepingInItsClass(GaussianMechanism):
 LAST = []
 
 
-class Remembering(GaussianMechanism):
+class Remembering(M.GaussianMechanism):
     def release(self, rows, question, noise, noise_scale):
         LAST.append((rows.X[0, 0], id(self)))
         return super().release(rows, question, noise, noise_scale)
@@ -236,14 +224,14 @@ class Remembering(GaussianMechanism):
         self.first_ = next(value for value, owner in reversed(LAST) if owner == id(self))
 
 
-class Constant(GaussianMechanism):
+class Constant(M.GaussianMechanism):
     """Its noise can be computed by whoever knows the code."""
 
     def release(self, rows, question, noise, noise_scale):
         return super().release(rows, question, Noise(0), noise_scale)
 
 
-class Secretive(GaussianMechanism):
+class Secretive(M.GaussianMechanism):
     """Throws the noise away."""
 
     def release(self, rows, question, noise, noise_scale):
@@ -251,7 +239,7 @@ class Secretive(GaussianMechanism):
         return {"answer": np.zeros(question.size)}
 
 
-class Numpy(GaussianMechanism):
+class Numpy(M.GaussianMechanism):
     def query_spec(self, domain, mu=None):
         asked = super().query_spec(domain, mu)
         return QuerySpec(asked.formula, {"weighted": np.bool_(False)}, 1, asked.size, asked.bound)
@@ -300,13 +288,13 @@ def test_one_batch_for_two_steps_is_found(monkeypatch):
     draw = PoissonBatches.draw
     monkeypatch.setattr(PoissonBatches, "draw", lambda *given: [next(iter(draw(*given)))] * given[-1])
     with pytest.raises(AssertionError, match="answers twice on one secret batch"):
-        check_mechanism(LogisticRegression((0, 1), solver="poisson", batch_size=4, max_iter=2), Domain(n_features=1))
+        check_mechanism(M.LogisticRegression((0, 1), solver="poisson", batch_size=4, max_iter=2), Domain(n_features=1))
 
 
 # ---------------------------------------------------------------- noise of a law of its own
 
 
-class OwnNoise(LaplaceMechanism):
+class OwnNoise(M.LaplaceMechanism):
     """Gaussian noise by a sampler of its own, of which no law is known here."""
 
     share = 1.0

@@ -11,19 +11,10 @@ from sklearn.preprocessing import MinMaxScaler as OwnRange
 from sklearn.preprocessing import StandardScaler as OwnScaler
 
 from ppdp import Adjacency, Domain
+from ppdp import transformers as S
 from ppdp.data.rows import Rows
 from ppdp.interop.sklearn import ColumnGroup, ColumnMap
 from ppdp.testing import REGISTRY
-from ppdp.transformers import (
-    CategoryEncoder,
-    DateEncoder,
-    GridQuantizer,
-    MinMaxScaler,
-    NormClipper,
-    Public,
-    RandomProjection,
-    RowMap,
-)
 from ppdp.transformers.base import RowWiseTransformer
 from ppdp.transformers.columns.categories import OneHot
 from ppdp.transformers.columns.features import FourierFeatures, Landmarks, PolynomialTerms, Splines
@@ -72,29 +63,31 @@ def columns(*maps, ranges=BOX, max_norm=None):
 
 
 STAGES = {
-    "ranges": MinMaxScaler(ranges=BOX),
-    "all ranges": MinMaxScaler(ranges=(-8e307, 8e307)),
-    "large target": MinMaxScaler(ranges=(0, 1e-9), feature_range=(-1e99, 1e99)),
-    "clip": NormClipper(1e100),
-    "short clip": NormClipper(1e-100),
-    "grid": GridQuantizer(cell_width=1e97),
-    "staircase": GridQuantizer(cell_width=1e97, mode="staircase", soft_edge=1e-6),
-    "dither": GridQuantizer(cell_width=1e97, mode="dither"),
-    **{family: RandomProjection(2, family) for family in ("gaussian", "sparse", "rademacher", "oporp")},
-    "function in a box": RowMap(overflows, out_ranges=(9e98, 9.5e98)),
-    "function in a ball": RowMap(overflows, out_norm=1e98),
-    "quotient": RowMap(lambda X: X / X, out_ranges=(0, 1)),
-    "identity": RowMap(out_norm=1.0),
-    "categories": CategoryEncoder([0, 1, 5e-324], add_indicator=True),
-    "positions": CategoryEncoder([0, 1, 1e308], encoding="ordinal"),
-    "dates": DateEncoder((-9, 9)),
-    "units": DateEncoder((-9, 9), "years", feature_range=None),
-    "public scaler": Public(SMALL, row_norm=1e98),
-    "public range": Public(OwnRange().fit(np.array([[0.0] * D, [5e-324] * D])), lipschitz=np.inf, row_norm=2.0),
-    "public imputer": Public(SimpleImputer(strategy="constant", fill_value=1e308).fit(np.zeros((1, D))), row_norm=1e98),
-    "public components": Public(PCA(2).fit(np.eye(D)), row_norm=1e98),
-    "public powers": Public(PolynomialFeatures(5).fit(np.zeros((1, D))), lipschitz=np.inf, row_norm=1.0),
-    "public function": Public(FunctionTransformer(overflows), lipschitz=np.inf, row_norm=1.0),
+    "ranges": S.MinMaxScaler(ranges=BOX),
+    "all ranges": S.MinMaxScaler(ranges=(-8e307, 8e307)),
+    "large target": S.MinMaxScaler(ranges=(0, 1e-9), feature_range=(-1e99, 1e99)),
+    "clip": S.NormClipper(1e100),
+    "short clip": S.NormClipper(1e-100),
+    "grid": S.GridQuantizer(cell_width=1e97),
+    "staircase": S.GridQuantizer(cell_width=1e97, mode="staircase", soft_edge=1e-6),
+    "dither": S.GridQuantizer(cell_width=1e97, mode="dither"),
+    **{family: S.RandomProjection(2, family) for family in ("gaussian", "sparse", "rademacher", "oporp")},
+    "function in a box": S.RowMap(overflows, out_ranges=(9e98, 9.5e98)),
+    "function in a ball": S.RowMap(overflows, out_norm=1e98),
+    "quotient": S.RowMap(lambda X: X / X, out_ranges=(0, 1)),
+    "identity": S.RowMap(out_norm=1.0),
+    "categories": S.CategoryEncoder([0, 1, 5e-324], add_indicator=True),
+    "positions": S.CategoryEncoder([0, 1, 1e308], encoding="ordinal"),
+    "dates": S.DateEncoder((-9, 9)),
+    "units": S.DateEncoder((-9, 9), "years", feature_range=None),
+    "public scaler": S.Public(SMALL, row_norm=1e98),
+    "public range": S.Public(OwnRange().fit(np.array([[0.0] * D, [5e-324] * D])), lipschitz=np.inf, row_norm=2.0),
+    "public imputer": S.Public(
+        SimpleImputer(strategy="constant", fill_value=1e308).fit(np.zeros((1, D))), row_norm=1e98
+    ),
+    "public components": S.Public(PCA(2).fit(np.eye(D)), row_norm=1e98),
+    "public powers": S.Public(PolynomialFeatures(5).fit(np.zeros((1, D))), lipschitz=np.inf, row_norm=1.0),
+    "public function": S.Public(FunctionTransformer(overflows), lipschitz=np.inf, row_norm=1.0),
     "wild": columns(Wild()),
     "wild filled": columns(WildFilled()),
     "wild, without ranges": columns(Wild(), ranges=None, max_norm=1.0),
@@ -140,7 +133,7 @@ CASES = [
     for name, stage in STAGES.items()
     for known in (False, True)
     for gaps in (False, True)
-    if (known or stage.bounds_rows) and not (gaps and isinstance(stage, RandomProjection))
+    if (known or stage.bounds_rows) and not (gaps and isinstance(stage, S.RandomProjection))
 ]
 
 
@@ -152,7 +145,7 @@ def test_rows_without_gaps_stay_without_and_within_their_bounds(name, known, gap
     with np.errstate(all="ignore"):  # as in a pipeline
         (way,) = stage.fit_modes(domain, Adjacency.replace().distance)
         statistics = stage.prepare(Rows.of(np.empty((0, D))), way, domain)
-        entered = NormClipper(1e98).fit_transform(X) if known else X
+        entered = S.NormClipper(1e98).fit_transform(X) if known else X
         out = stage.apply(Rows.of(entered), statistics).X
     complete = ~np.isnan(X).any(axis=1)
     assert np.isfinite(out[complete]).all()

@@ -5,18 +5,10 @@ import pandas as pd
 import pytest
 
 from ppdp import Adjacency, Domain, PrivacyRefusal, make_pipeline
+from ppdp import transformers as S
 from ppdp.data.rows import Rows
 from ppdp.exceptions import DomainMismatch, InvalidParameter
 from ppdp.mechanisms import GaussianMechanism
-from ppdp.transformers import (
-    ClusterDeduplicator,
-    ClusterQuantizer,
-    Deduplicator,
-    MeanImputer,
-    MinMaxScaler,
-    RandomProjection,
-    StandardScaler,
-)
 from ppdp.transformers.deduplicate import records
 from ppdp.transformers.deduplicate.records import firsts, grouped, smallest
 
@@ -47,7 +39,7 @@ def test_the_rules_record_by_record(columns, labels):
     for _ in range(50):
         rows = rng.choice([0.0, -0.0, 1.0, -2.0, np.nan], size=(rng.integers(1, 30), 3))
         y = rng.integers(2, size=len(rows)).astype(float)
-        weight = Deduplicator(columns, label_rule=labels).weights(rows, y)
+        weight = S.Deduplicator(columns, label_rule=labels).weights(rows, y)
         assert np.flatnonzero(weight).tolist() == naive(rows, y, columns, labels)
 
 
@@ -56,20 +48,20 @@ class TestOutsideAPipeline:
     def test_labels_of_any_kind(self, y):
         y = np.array(y, dtype=object if None in y else None)
         codes = pd.factorize(y, use_na_sentinel=False)[0]
-        kept = Deduplicator().weights(X, y)
+        kept = S.Deduplicator().weights(X, y)
         assert np.flatnonzero(kept).tolist() == naive(X, codes, None, "record")
 
     def test_columns_by_name(self):
         frame = pd.DataFrame(X, columns=["u", "v"])
-        assert Deduplicator(["u"]).fit_resample(frame)[0].to_numpy().tolist() == [[3, 1], [1, 0]]
+        assert S.Deduplicator(["u"]).fit_resample(frame)[0].to_numpy().tolist() == [[3, 1], [1, 0]]
         with pytest.raises(DomainMismatch, match="'w'"):
-            Deduplicator(["w"]).fit(frame)
+            S.Deduplicator(["w"]).fit(frame)
 
     def test_as_a_step_of_imbalanced_learn(self):
         pipelines = pytest.importorskip("imblearn.pipeline")
         from sklearn.tree import DecisionTreeClassifier
 
-        pipe = pipelines.make_pipeline(Deduplicator(), DecisionTreeClassifier()).fit(X, Y)
+        pipe = pipelines.make_pipeline(S.Deduplicator(), DecisionTreeClassifier()).fit(X, Y)
         assert pipe.predict(X).shape == (5,)
         assert pipe[-1].tree_.n_node_samples[0] == 4
 
@@ -89,10 +81,10 @@ class TestOrder:
 
         monkeypatch.setattr(GaussianMechanism, "release", spy)
         stages = (
-            MinMaxScaler(ranges=(-1, 1)),
-            MeanImputer(),
-            StandardScaler(use_floor=True),
-            Deduplicator(compare="raw"),
+            S.MinMaxScaler(ranges=(-1, 1)),
+            S.MeanImputer(),
+            S.StandardScaler(use_floor=True),
+            S.Deduplicator(compare="raw"),
         )
         pipe = make_pipeline(*stages, GaussianMechanism(), epsilon=20.0, delta=1e-4).fit(rows)
         assert pipe.certificate_.verify()
@@ -136,7 +128,7 @@ class TestRecords:
     def test_nothing_is_grouped_if_nobody_is_present(self):
         rows = Rows(np.zeros((3, 2)), np.zeros(3), np.zeros(3))
         for labels in ("record", "unanimous", "first"):
-            stage = Deduplicator(label_rule=labels)
+            stage = S.Deduplicator(label_rule=labels)
             assert not stage.apply(rows, {"columns": None}).weight.any()
 
     def test_smallest_has_gaps_last(self):
@@ -150,7 +142,7 @@ def members(groups):
 
 ONE = Adjacency.replace().distance
 
-CLUSTERS = [ClusterDeduplicator, ClusterQuantizer]
+CLUSTERS = [S.ClusterDeduplicator, S.ClusterQuantizer]
 every_class = pytest.mark.parametrize("kind", CLUSTERS)
 
 
@@ -169,24 +161,24 @@ class TestClusters:
     X = np.array([[0.0], [1.0], [0.5], [10.0], [10.9], [20.0], [21.1], [30.0], [31.0], [32.5]])
 
     def test_one_row_of_each_cluster_is_kept(self):
-        kept = ClusterDeduplicator(radius=1.0).fit_resample(self.X)[0]
+        kept = S.ClusterDeduplicator(radius=1.0).fit_resample(self.X)[0]
         assert kept.ravel().tolist() == [0.0, 10.0, 20.0, 21.1, 30.0, 31.0, 32.5]
 
     def test_rows_move_to_the_one_that_is_kept(self):
-        moved = ClusterQuantizer(radius=1.0).fit_resample(self.X)[0]
+        moved = S.ClusterQuantizer(radius=1.0).fit_resample(self.X)[0]
         assert moved.ravel().tolist() == [0, 0, 0, 10, 10, 20, 21.1, 30, 31, 32.5]
 
     def test_copies_of_a_row_are_a_cluster(self):
         X = np.repeat([[1.0, -0.0], [1.0, 5.0]], 40, axis=0)
         X[::2, 1] += 0.0
-        assert len(ClusterDeduplicator(radius=0.1).fit_resample(X)[0]) == 2
-        assert (ClusterQuantizer(radius=0.1).fit_resample(X)[0] == X).all()
+        assert len(S.ClusterDeduplicator(radius=0.1).fit_resample(X)[0]) == 2
+        assert (S.ClusterQuantizer(radius=0.1).fit_resample(X)[0] == X).all()
 
     def test_rows_of_other_labels_are_far_away(self):
         X, y = np.array([[0.0], [0.1], [0.2]]), np.array(["b", "a", "b"])
-        kept, labels = ClusterDeduplicator(radius=1.0).fit_resample(X, y)
+        kept, labels = S.ClusterDeduplicator(radius=1.0).fit_resample(X, y)
         assert (kept.ravel().tolist(), labels.tolist()) == ([0.0, 0.1], ["b", "a"])
-        assert ClusterQuantizer(radius=1.0).fit_resample(X, y)[0].ravel().tolist() == [0.0, 0.1, 0.0]
+        assert S.ClusterQuantizer(radius=1.0).fit_resample(X, y)[0].ravel().tolist() == [0.0, 0.1, 0.0]
 
     @every_class
     def test_rows_with_gaps_stay(self, kind):
@@ -197,14 +189,14 @@ class TestClusters:
 
 class TestInPipeline:
     def pipe(self, *stages, **parameters):
-        return make_pipeline(MinMaxScaler(ranges=(-1, 1)), *stages, **{"epsilon": 3.0, "delta": 1e-5, **parameters})
+        return make_pipeline(S.MinMaxScaler(ranges=(-1, 1)), *stages, **{"epsilon": 3.0, "delta": 1e-5, **parameters})
 
     def test_near_copies_do_not_count_twice(self):
         X, _ = copied(20000, 9000, 2)
-        pipe = self.pipe(ClusterDeduplicator(radius=2e-4, max_cluster=200), GaussianMechanism(), epsilon=8.0)
+        pipe = self.pipe(S.ClusterDeduplicator(radius=2e-4, max_cluster=200), GaussianMechanism(), epsilon=8.0)
         mechanism = pipe.fit(X)["gaussianmechanism"]
         assert pipe.certificate_.verify()
-        kept = len(ClusterDeduplicator(radius=2e-4).fit_resample(X)[0])
+        kept = len(S.ClusterDeduplicator(radius=2e-4).fit_resample(X)[0])
         assert kept < 11500
         assert mechanism.present_ == pytest.approx(kept / 20000, abs=0.1)
 
@@ -222,15 +214,15 @@ DOMAIN = Domain(n_rows=1000, n_features=5, row_norm=1.0, min_present=1000)
 
 class TestPlanning:
     def test_sensitivity_of_one_record(self):
-        stage = ClusterQuantizer(radius=0.01, max_cluster=4)
+        stage = S.ClusterQuantizer(radius=0.01, max_cluster=4)
         assert stage.sensitivity(DOMAIN).linf == 6
         assert stage.sensitivity(DOMAIN).l2 == pytest.approx(0.02)
-        out = ClusterDeduplicator(radius=0.01, max_cluster=4).stability_map(DOMAIN, ONE)[1]
+        out = S.ClusterDeduplicator(radius=0.01, max_cluster=4).stability_map(DOMAIN, ONE)[1]
         assert (out.toggled, out.mass, out.moved) == (6, 8, 0)
 
     def test_few_columns(self):
         for d, kissing in ((1, 2), (2, 6), (3, 12)):
-            stage = ClusterDeduplicator(max_cluster=4, low_dimension=True)
+            stage = S.ClusterDeduplicator(max_cluster=4, low_dimension=True)
             assert stage.stability_map(DOMAIN.but(n_features=d), ONE)[1].toggled == 2 * kissing * 3
         with pytest.raises(InvalidParameter, match="at most 3 columns"):
             stage.fit_modes(DOMAIN, ONE)
@@ -240,11 +232,11 @@ class TestPlanning:
         assert kind(max_cluster=1).stability_map(DOMAIN, ONE)[1] == ONE
 
     def test_behind_exact_deduplication_nothing_is_added(self):
-        domain, distance = Deduplicator().stability_map(DOMAIN, ONE)
-        out = ClusterDeduplicator(max_cluster=4).stability_map(domain, distance)[1]
+        domain, distance = S.Deduplicator().stability_map(DOMAIN, ONE)
+        out = S.ClusterDeduplicator(max_cluster=4).stability_map(domain, distance)[1]
         assert (out.toggled, out.mass) == (6, 8)
 
     def test_raw_keys_need_not_know_the_columns_of_now(self):
-        narrow = RandomProjection(n_components=2).stability_map(DOMAIN.but(max_missing=0), ONE)
+        narrow = S.RandomProjection(n_components=2).stability_map(DOMAIN.but(max_missing=0), ONE)
         with pytest.raises(InvalidParameter, match="compared as they are"):
-            ClusterDeduplicator(compare="raw", low_dimension=True).fit_modes(*narrow)
+            S.ClusterDeduplicator(compare="raw", low_dimension=True).fit_modes(*narrow)

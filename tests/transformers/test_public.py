@@ -7,21 +7,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from effort import rounds
+from sklearn import preprocessing as P
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.decomposition import PCA, IncrementalPCA, TruncatedSVD
 from sklearn.frozen import FrozenEstimator
 from sklearn.impute import KNNImputer, SimpleImputer
 from sklearn.kernel_approximation import RBFSampler
-from sklearn.preprocessing import (
-    FunctionTransformer,
-    MaxAbsScaler,
-    MinMaxScaler,
-    Normalizer,
-    OneHotEncoder,
-    QuantileTransformer,
-    RobustScaler,
-    StandardScaler,
-)
 from sklearn.random_projection import GaussianRandomProjection, SparseRandomProjection
 
 from ppdp import Adjacency, Distance, Domain, make_pipeline
@@ -40,14 +31,14 @@ DOMAIN = Domain(n_rows=8, n_features=D, row_norm=2.0, max_missing=0)
 MOVED = Distance(moved=3, radius=0.1)
 
 KNOWN = [
-    StandardScaler(),
-    StandardScaler(with_mean=False),
-    StandardScaler(with_std=False),
-    MinMaxScaler(),
-    MinMaxScaler((-3, 1), clip=True),
-    MaxAbsScaler(),
-    RobustScaler(),
-    RobustScaler(with_centering=False, with_scaling=False),
+    P.StandardScaler(),
+    P.StandardScaler(with_mean=False),
+    P.StandardScaler(with_std=False),
+    P.MinMaxScaler(),
+    P.MinMaxScaler((-3, 1), clip=True),
+    P.MaxAbsScaler(),
+    P.RobustScaler(),
+    P.RobustScaler(with_centering=False, with_scaling=False),
     PCA(3),
     PCA(2, whiten=True),
     IncrementalPCA(2),
@@ -114,7 +105,7 @@ def test_equal_rows_have_equal_bits_wherever_they_stand(transformer):
         assert stage.transform(rows()[some]).tobytes() == whole[some].tobytes()
 
 
-@pytest.mark.parametrize("transformer", [StandardScaler(), MinMaxScaler(), PCA(2, whiten=True)])
+@pytest.mark.parametrize("transformer", [P.StandardScaler(), P.MinMaxScaler(), PCA(2, whiten=True)])
 def test_single_precision_makes_no_difference(transformer):
     """Attributes are float32 then, and a constant computed in float32 would be too small by more than is forgiven."""
     for seed in range(10):
@@ -124,7 +115,7 @@ def test_single_precision_makes_no_difference(transformer):
         exact = (
             fitted.components_ if hasattr(fitted, "components_") else np.diag(1 / fitted.scale_.astype(np.longdouble))
         )
-        if isinstance(fitted, MinMaxScaler):
+        if isinstance(fitted, P.MinMaxScaler):
             exact = np.diag(fitted.scale_.astype(np.longdouble))
         if isinstance(fitted, PCA):
             exact = exact.astype(float) / np.sqrt(fitted.explained_variance_.astype(float))[:, None]
@@ -133,7 +124,7 @@ def test_single_precision_makes_no_difference(transformer):
 
 def test_rounding_is_charged_to_moved_rows():
     """Far from the centre float64 is coarse: what a moved row may be off by grows with the centre."""
-    far = StandardScaler().fit(PUBLISHED + 1e9)
+    far = P.StandardScaler().fit(PUBLISHED + 1e9)
     tiny = Distance(moved=1, radius=1e-12)
     way = Public(far, row_norm=1e12).fit_modes(DOMAIN, tiny)[0]
     assert way.distance.radius > 1e-8
@@ -158,7 +149,7 @@ def test_imputers_fill_gaps():
     assert pipe.predict(X).shape == (300,)
 
 
-@pytest.mark.parametrize("transformer", [StandardScaler(), MinMaxScaler(), PCA(2)])
+@pytest.mark.parametrize("transformer", [P.StandardScaler(), P.MinMaxScaler(), PCA(2)])
 def test_others_leave_them(transformer):
     assert not Public(transformer.fit(PUBLISHED)).fills_gaps
 
@@ -167,11 +158,11 @@ def test_others_leave_them(transformer):
     "transformer",
     [
         SimpleImputer(missing_values=-1).fit(PUBLISHED),
-        Normalizer().fit(PUBLISHED),
-        QuantileTransformer(n_quantiles=20).fit(PUBLISHED),
-        FunctionTransformer(np.tanh).fit(PUBLISHED),
-        type("Mine", (StandardScaler,), {})().fit(PUBLISHED),
-        type("StandardScaler", (StandardScaler,), {"__module__": "mine"})().fit(PUBLISHED),
+        P.Normalizer().fit(PUBLISHED),
+        P.QuantileTransformer(n_quantiles=20).fit(PUBLISHED),
+        P.FunctionTransformer(np.tanh).fit(PUBLISHED),
+        type("Mine", (P.StandardScaler,), {})().fit(PUBLISHED),
+        type("StandardScaler", (P.StandardScaler,), {"__module__": "mine"})().fit(PUBLISHED),
     ],
     ids=lambda t: type(t).__name__,
 )
@@ -229,7 +220,7 @@ def test_mixing_rows_is_no_rounding():
             Public(Centring().fit(PUBLISHED), 1.0, 1.0, rounding).fit_modes(DOMAIN, MOVED)
 
 
-@pytest.mark.parametrize("transformer", [OneHotEncoder(handle_unknown="ignore"), KNNImputer(), Normalizer()])
+@pytest.mark.parametrize("transformer", [P.OneHotEncoder(handle_unknown="ignore"), KNNImputer(), P.Normalizer()])
 def test_anything_that_is_row_wise_will_do(transformer):
     stage = Public(transformer.fit(np.round(PUBLISHED)), lipschitz=math.inf, row_norm=3.0)
     pipe = make_pipeline(NormClipper(3.0), stage, Deduplicator(), GaussianMechanism(), epsilon=5.0, delta=1e-4)
@@ -281,7 +272,7 @@ def test_frames_and_names():
     frame = pd.DataFrame(rows(), columns=list("abcde"))
     fitted = PCA(2).fit(pd.DataFrame(PUBLISHED, columns=list("abcde")))
     assert list(Public(fitted).fit(frame).get_feature_names_out()) == ["pca0", "pca1"]
-    sampler = FunctionTransformer(lambda X: np.asarray(X)[:, :2]).fit(PUBLISHED)
+    sampler = P.FunctionTransformer(lambda X: np.asarray(X)[:, :2]).fit(PUBLISHED)
     assert list(Public(sampler, 1.0, 1.0).fit(frame).get_feature_names_out()) == ["public0", "public1"]
     pipe = make_pipeline(NormClipper(2.0), Public(fitted), PrivateScaler(), epsilon=9.0, delta=1e-4).fit(frame)
     assert list(pipe.get_feature_names_out()) == ["pca0", "pca1"]
@@ -296,9 +287,9 @@ def test_frames_and_names():
     [
         (None, "no transformer"),
         (5, "no transformer"),
-        (StandardScaler, "no transformer"),
+        (P.StandardScaler, "no transformer"),
         (type("Map", (), {"transform": lambda self, X: X})(), "no transformer"),
-        (StandardScaler(), "not fitted"),
+        (P.StandardScaler(), "not fitted"),
         (FrozenEstimator(PCA()), "not fitted"),
     ],
     ids=["none", "number", "class", "no parameters", "not fitted", "frozen, not fitted"],
@@ -319,11 +310,11 @@ def test_it_must_be_fitted_before_any_data(transformer, words):
 )
 def test_impossible_parameters(parameters):
     with pytest.raises(InvalidParameter, match=next(iter(parameters))):
-        Public(StandardScaler().fit(PUBLISHED), **parameters).fit_modes(DOMAIN, MOVED)
+        Public(P.StandardScaler().fit(PUBLISHED), **parameters).fit_modes(DOMAIN, MOVED)
 
 
 def test_without_a_bound_before_it():
-    scaler = StandardScaler().fit(PUBLISHED)
+    scaler = P.StandardScaler().fit(PUBLISHED)
     unbounded = DOMAIN.but(row_norm=None)
     with pytest.raises(MissingBound, match="norm"):
         Public(scaler).fit_modes(unbounded, ONE)

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from conversions import ANSWER, MODEL, NUMBERS, RANGES, columns, convert
 from imblearn.pipeline import Pipeline as ImbalancedPipeline
+from sklearn import preprocessing as P
 from sklearn.base import BaseEstimator, clone
 from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA, TruncatedSVD
@@ -22,17 +23,6 @@ from sklearn.linear_model import (
 )
 from sklearn.pipeline import Pipeline as SklearnPipeline
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import (
-    FunctionTransformer,
-    KBinsDiscretizer,
-    MaxAbsScaler,
-    MinMaxScaler,
-    Normalizer,
-    OneHotEncoder,
-    OrdinalEncoder,
-    PolynomialFeatures,
-    StandardScaler,
-)
 from sklearn.random_projection import GaussianRandomProjection, SparseRandomProjection
 from sklearn.svm import LinearSVC
 
@@ -63,35 +53,35 @@ def counterparts(pipe):
 
 
 WORKFLOWS = {
-    "scaled": ([StandardScaler(), MODEL], ["MinMaxScaler", "StandardScaler", "LogisticRegression"]),
+    "scaled": ([P.StandardScaler(), MODEL], ["MinMaxScaler", "StandardScaler", "LogisticRegression"]),
     "imputed": ([SimpleImputer(), MODEL], ["MinMaxScaler", "MeanImputer", "LogisticRegression"]),
     "median": ([SimpleImputer(strategy="median"), MODEL], ["MinMaxScaler", "TrimmedMeanImputer", "LogisticRegression"]),
     "constant": ([SimpleImputer(strategy="constant", fill_value=1), MODEL], ["ColumnMap", "LogisticRegression"]),
-    "ranges": ([MinMaxScaler(), MODEL], ["MinMaxScaler", "LogisticRegression"]),
-    "ranges behind means": ([SimpleImputer(), MinMaxScaler(), MODEL],
+    "ranges": ([P.MinMaxScaler(), MODEL], ["MinMaxScaler", "LogisticRegression"]),
+    "ranges behind means": ([SimpleImputer(), P.MinMaxScaler(), MODEL],
                             ["MinMaxScaler", "MeanImputer", "LogisticRegression"]),
-    "largest": ([MaxAbsScaler(), MODEL], ["ColumnMap", "LogisticRegression"]),
-    "unit rows": ([StandardScaler(), Normalizer(), MODEL],
+    "largest": ([P.MaxAbsScaler(), MODEL], ["ColumnMap", "LogisticRegression"]),
+    "unit rows": ([P.StandardScaler(), P.Normalizer(), MODEL],
                   ["MinMaxScaler", "StandardScaler", "ColumnMap", "LogisticRegression"]),
-    "components": ([StandardScaler(), PCA(2, svd_solver="full"), MODEL],
+    "components": ([P.StandardScaler(), PCA(2, svd_solver="full"), MODEL],
                    ["MinMaxScaler", "StandardScaler", "PCA", "LogisticRegression"]),
-    "singular": ([StandardScaler(), TruncatedSVD(2), MODEL],
+    "singular": ([P.StandardScaler(), TruncatedSVD(2), MODEL],
                  ["MinMaxScaler", "StandardScaler", "PCA", "LogisticRegression"]),
-    "projected": ([StandardScaler(), GaussianRandomProjection(3, random_state=1), MODEL],
+    "projected": ([P.StandardScaler(), GaussianRandomProjection(3, random_state=1), MODEL],
                   ["MinMaxScaler", "StandardScaler", "RandomProjection", "LogisticRegression"]),
-    "function": ([FunctionTransformer(np.arcsinh), StandardScaler(), MODEL],
+    "function": ([P.FunctionTransformer(np.arcsinh), P.StandardScaler(), MODEL],
                  ["ColumnMap", "StandardScaler", "LogisticRegression"]),
-    "bins": ([KBinsDiscretizer(5, strategy="uniform"), MODEL], ["ColumnMap", "LogisticRegression"]),
-    "products": ([MinMaxScaler((-1, 1)), PolynomialFeatures(2), MODEL], ["ColumnMap", "LogisticRegression"]),
-    "support": ([StandardScaler(), LinearSVC()], ["MinMaxScaler", "StandardScaler", "LinearSVC"]),
-    "descent": ([StandardScaler(), SGDClassifier(loss="log_loss")],
+    "bins": ([P.KBinsDiscretizer(5, strategy="uniform"), MODEL], ["ColumnMap", "LogisticRegression"]),
+    "products": ([P.MinMaxScaler((-1, 1)), P.PolynomialFeatures(2), MODEL], ["ColumnMap", "LogisticRegression"]),
+    "support": ([P.StandardScaler(), LinearSVC()], ["MinMaxScaler", "StandardScaler", "LinearSVC"]),
+    "descent": ([P.StandardScaler(), SGDClassifier(loss="log_loss")],
                 ["MinMaxScaler", "StandardScaler", "LogisticRegression"]),
-    "hinge": ([StandardScaler(), SGDClassifier()], ["MinMaxScaler", "StandardScaler", "LinearSVC"]),
-    "nested": ([make_pipeline(None, StandardScaler(), "passthrough"), MODEL],
+    "hinge": ([P.StandardScaler(), SGDClassifier()], ["MinMaxScaler", "StandardScaler", "LinearSVC"]),
+    "nested": ([make_pipeline(None, P.StandardScaler(), "passthrough"), MODEL],
                ["MinMaxScaler", "StandardScaler", "LogisticRegression"]),
-    "imbalanced": (ImbalancedPipeline([("scale", StandardScaler()), ("model", MODEL)]),
+    "imbalanced": (ImbalancedPipeline([("scale", P.StandardScaler()), ("model", MODEL)]),
                    ["MinMaxScaler", "StandardScaler", "LogisticRegression"]),
-    "already a twin": ([NormClipper(1.5), StandardScaler(), MODEL],
+    "already a twin": ([NormClipper(1.5), P.StandardScaler(), MODEL],
                        ["MinMaxScaler", "NormClipper", "StandardScaler", "LogisticRegression"]),
     "a model alone": (MODEL, ["MinMaxScaler", "LogisticRegression"]),
 }  # fmt: skip
@@ -127,8 +117,8 @@ REGRESSIONS = {
 def test_a_regression_predicts_alike(name, table):
     model, counterpart = REGRESSIONS[name]
     X, _, amount = table
-    pipe = convert([StandardScaler(), model], ranges=RANGES, y_range=(-10, 15)).fit(X[NUMBERS], amount)
-    original = make_pipeline(StandardScaler(), model).fit(X[NUMBERS], amount)
+    pipe = convert([P.StandardScaler(), model], ranges=RANGES, y_range=(-10, 15)).fit(X[NUMBERS], amount)
+    original = make_pipeline(P.StandardScaler(), model).fit(X[NUMBERS], amount)
     assert counterparts(pipe)[-1] == counterpart
     assert pipe.certificate_.verify()
     assert np.corrcoef(pipe.predict(X[NUMBERS]), original.predict(X[NUMBERS]))[0, 1] > 0.95
@@ -171,12 +161,12 @@ class TestColumns:
 
     def test_what_comes_out_is_what_scikit_learn_makes_of_public_parameters(self, table):
         X = table[0][table[0]["ward"] != "north"]
-        bins = KBinsDiscretizer(4, encode="ordinal", strategy="uniform")
+        bins = P.KBinsDiscretizer(4, encode="ordinal", strategy="uniform")
         parts = [
-            ("log", FunctionTransformer(np.cbrt, feature_names_out="one-to-one"), ["age"]),
+            ("log", P.FunctionTransformer(np.cbrt, feature_names_out="one-to-one"), ["age"]),
             ("bins", bins, slice("dose", "dose")),
-            ("unit", Normalizer(), [0, 2]),
-            ("ward", OneHotEncoder(categories=[["south", "west"]], handle_unknown="ignore", drop="first"), ["ward"]),
+            ("unit", P.Normalizer(), [0, 2]),
+            ("ward", P.OneHotEncoder(categories=[["south", "west"]], handle_unknown="ignore", drop="first"), ["ward"]),
         ]
         ends = pd.DataFrame({"age": [0, 100], "dose": [-5, 5], "level": [0, 1], "ward": "west", "patient": ""})
         theirs = ColumnTransformer(parts).fit(ends)
@@ -191,7 +181,7 @@ class TestColumns:
     def test_a_gap_can_be_a_label(self, table):
         X, y, _ = table
         X = X.assign(ward=X["ward"].where(X["ward"] != "west"))
-        encoder = OneHotEncoder(categories=[["north", "south", "none"]])
+        encoder = P.OneHotEncoder(categories=[["north", "south", "none"]])
         labels = make_pipeline(SimpleImputer(strategy="constant", fill_value="none"), encoder)
         pipe = convert([columns(numbers="drop", labels=labels), MODEL], **ANSWER).fit(X, y)
         assert pipe.certificate_.verify()
@@ -205,7 +195,7 @@ class TestColumns:
     def test_ordinal_codes_and_the_remainder(self, table):
         X, y, _ = table
         parts = [
-            ("ward", OrdinalEncoder(categories=[["west", "north", "south"]]), ["ward"]),
+            ("ward", P.OrdinalEncoder(categories=[["west", "north", "south"]]), ["ward"]),
             ("no", "drop", ["patient"]),
         ]
         pipe = convert([ColumnTransformer(parts, remainder="passthrough"), MODEL], ranges=RANGES, **ANSWER).fit(X, y)
@@ -217,8 +207,8 @@ class TestColumns:
     def test_arrays_of_labels_by_position(self, table):
         X, y, _ = table
         parts = [
-            ("ward", OneHotEncoder(categories=[["north", "south", "west"]]), [3]),
-            ("age", StandardScaler(), [0, 1]),
+            ("ward", P.OneHotEncoder(categories=[["north", "south", "west"]]), [3]),
+            ("age", P.StandardScaler(), [0, 1]),
         ]
         pipe = convert([ColumnTransformer(parts), MODEL], ranges={0: (0, 100), 1: (-5, 5)}, **ANSWER)
         values = X.to_numpy(dtype=object)
@@ -236,14 +226,14 @@ class TestColumns:
 def test_a_function_with_a_declared_range(table):
     X, y, _ = table
     functions = {"waves": (-1, 1)}
-    steps = SklearnPipeline([("waves", FunctionTransformer(np.sin)), ("model", MODEL)])
+    steps = SklearnPipeline([("waves", P.FunctionTransformer(np.sin)), ("model", MODEL)])
     pipe = convert(steps, ranges=RANGES, functions=functions, **ANSWER).fit(X[NUMBERS], y)
     assert pipe.certificate_.verify()
     assert "the function of 'waves' treats rows one by one (tested on made-up rows)" in str(pipe.certificate_.to_json())
 
 
 def test_a_function_that_mixes_rows_is_found(table):
-    steps = SklearnPipeline([("mix", FunctionTransformer(lambda X: X - X.mean(axis=0))), ("model", MODEL)])
+    steps = SklearnPipeline([("mix", P.FunctionTransformer(lambda X: X - X.mean(axis=0))), ("model", MODEL)])
     pipe = convert(steps, ranges=RANGES, functions={"mix": (-1, 1)}, **ANSWER)
     with pytest.raises(InvalidParameter, match="among other rows"):
         pipe.fit(table[0][NUMBERS], table[1])
@@ -252,9 +242,9 @@ def test_a_function_that_mixes_rows_is_found(table):
 def test_rows_can_be_bounded_by_their_norm_or_by_a_domain_or_by_a_stage(table):
     X, y, _ = table
     for steps, declared, first in [
-        ([StandardScaler(), MODEL], {"max_norm": 100.0}, "NormClipper"),
-        ([StandardScaler(), MODEL], {"domain": Domain(row_norm=100.0)}, "StandardScaler"),
-        ([NormClipper(100.0), StandardScaler(), MODEL], {}, "NormClipper"),
+        ([P.StandardScaler(), MODEL], {"max_norm": 100.0}, "NormClipper"),
+        ([P.StandardScaler(), MODEL], {"domain": Domain(row_norm=100.0)}, "StandardScaler"),
+        ([NormClipper(100.0), P.StandardScaler(), MODEL], {}, "NormClipper"),
     ]:
         pipe = convert(steps, **declared, **ANSWER)
         assert counterparts(pipe)[0] == first
@@ -304,7 +294,7 @@ def test_the_conversion_says_what_changed_and_what_was_ignored():
 
 
 def test_names_that_a_step_must_not_have_are_made_free():
-    steps = SklearnPipeline([("gate", StandardScaler()), ("a.b", MODEL)])
+    steps = SklearnPipeline([("gate", P.StandardScaler()), ("a.b", MODEL)])
     pipe = convert(steps, ranges=RANGES, **ANSWER)
     assert [name for name, _ in pipe.steps] == ["range", "gate-2", "a-b"]
     assert pipe.plan(Domain(n_rows=1000, n_features=3)).epsilon == 20.0

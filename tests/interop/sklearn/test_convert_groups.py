@@ -4,20 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from conversions import ANSWER, MODEL, RANGES, columns
+from sklearn import preprocessing as P
 from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import FeatureUnion, make_pipeline
-from sklearn.preprocessing import (
-    Binarizer,
-    KBinsDiscretizer,
-    MinMaxScaler,
-    Normalizer,
-    OneHotEncoder,
-    PolynomialFeatures,
-    RobustScaler,
-    StandardScaler,
-)
 
 import ppdp
 from ppdp import Pipeline, load
@@ -25,7 +16,7 @@ from ppdp.exceptions import InvalidParameter
 from ppdp.transformers.columns.column_map import ColumnMap
 
 N = 4000
-WARDS = OneHotEncoder(categories=[["north", "south", "west"]], handle_unknown="ignore")
+WARDS = P.OneHotEncoder(categories=[["north", "south", "west"]], handle_unknown="ignore")
 WORDS = "labels", WARDS, ["ward"]
 
 
@@ -40,7 +31,7 @@ def patients(*, gaps=True):
     return X, y
 
 
-SCALED = make_pipeline(SimpleImputer(), StandardScaler())
+SCALED = make_pipeline(SimpleImputer(), P.StandardScaler())
 INNER = ColumnTransformer([("a", SimpleImputer(), ["age"]), ("d", SimpleImputer(strategy="median"), ["dose"])])
 CASES = {
     "components behind": ([columns(), PCA(2)], lambda made, X: made[-1].inverse_transform(made.transform(X))),
@@ -48,13 +39,13 @@ CASES = {
         [columns(), TruncatedSVD(2, algorithm="arpack")],
         lambda made, X: made[-1].inverse_transform(made.transform(X)),
     ),
-    "products behind": ([columns(), PolynomialFeatures(2)], lambda made, X: made.transform(X)),
+    "products behind": ([columns(), P.PolynomialFeatures(2)], lambda made, X: made.transform(X)),
     "other statistics": (
         [
             ColumnTransformer(
                 [
-                    ("one", make_pipeline(SimpleImputer(), StandardScaler()), ["age"]),
-                    ("two", make_pipeline(SimpleImputer(strategy="median"), StandardScaler()), ["dose"]),
+                    ("one", make_pipeline(SimpleImputer(), P.StandardScaler()), ["age"]),
+                    ("two", make_pipeline(SimpleImputer(strategy="median"), P.StandardScaler()), ["dose"]),
                     WORDS,
                 ]
             )
@@ -71,14 +62,14 @@ CASES = {
         ),
     ),
     "products of scaled columns": (
-        [ColumnTransformer([("num", make_pipeline(*SCALED, PolynomialFeatures(2)), ["age", "dose"]), WORDS])],
+        [ColumnTransformer([("num", make_pipeline(*SCALED, P.PolynomialFeatures(2)), ["age", "dose"]), WORDS])],
         None,
     ),
     "columns inside columns, then scaled": (
-        [ColumnTransformer([("all", make_pipeline(INNER, StandardScaler()), ["age", "dose"]), WORDS])],
+        [ColumnTransformer([("all", make_pipeline(INNER, P.StandardScaler()), ["age", "dose"]), WORDS])],
         None,
     ),
-    "a union of two scalers": ([FeatureUnion([("one", StandardScaler()), ("two", RobustScaler())])], None),
+    "a union of two scalers": ([FeatureUnion([("one", P.StandardScaler()), ("two", P.RobustScaler())])], None),
 }
 
 
@@ -127,7 +118,7 @@ def test_indicators_are_not_scaled_and_conversion_says_what_became_of_every_step
 def test_a_column_without_an_imputer_beside_one_with_it():
     """A missing value that nothing fills is the middle of its range, as where all share one statistic."""
     numbers = ColumnTransformer(
-        [("a", make_pipeline(SimpleImputer(), StandardScaler()), ["age"]), ("b", RobustScaler(), ["dose"]), WORDS]
+        [("a", make_pipeline(SimpleImputer(), P.StandardScaler()), ["age"]), ("b", P.RobustScaler(), ["dose"]), WORDS]
     )
     pipe = Pipeline.from_sklearn(
         make_pipeline(numbers, MODEL), epsilon=20.0, delta=1e-5, ranges=RANGES, **ANSWER, on_invalid="repair"
@@ -138,7 +129,7 @@ def test_a_column_without_an_imputer_beside_one_with_it():
 
 
 def test_ranges_are_released_in_front_of_groups():
-    numbers = ColumnTransformer([("a", StandardScaler(), ["age"]), ("b", RobustScaler(), ["dose"])])
+    numbers = ColumnTransformer([("a", P.StandardScaler(), ["age"]), ("b", P.RobustScaler(), ["dose"])])
     pipe = Pipeline.from_sklearn(
         make_pipeline(numbers, MODEL), epsilon=20.0, delta=1e-5, ranges={"age": (0, 100), "dose": "private"}, **ANSWER
     )
@@ -151,7 +142,7 @@ def test_ranges_are_released_in_front_of_groups():
 
 
 UNION_RANGES = {"a": (0, 2), "b": (-1, 1), "c": (0, 1)}
-BINS = KBinsDiscretizer(3, strategy="uniform", encode="onehot-dense")
+BINS = P.KBinsDiscretizer(3, strategy="uniform", encode="onehot-dense")
 
 
 def rows(n=1500):
@@ -166,11 +157,11 @@ def converted(first, *behind, **declared):
 
 
 PARTS = {
-    "as they are, and squares": [("own", "passthrough"), ("squares", PolynomialFeatures(2, include_bias=False))],
-    "bins and scales": [("bins", BINS), ("scaled", MinMaxScaler()), ("gone", "drop")],
-    "chains": [("signs", make_pipeline(MinMaxScaler(), Binarizer(threshold=0.5))), ("rows", Normalizer())],
-    "one statistic": [("mean", SimpleImputer()), ("both", make_pipeline(MinMaxScaler(), SimpleImputer()))],
-    "scaled in part": [("own", "passthrough"), ("standard", StandardScaler())],
+    "as they are, and squares": [("own", "passthrough"), ("squares", P.PolynomialFeatures(2, include_bias=False))],
+    "bins and scales": [("bins", BINS), ("scaled", P.MinMaxScaler()), ("gone", "drop")],
+    "chains": [("signs", make_pipeline(P.MinMaxScaler(), P.Binarizer(threshold=0.5))), ("rows", P.Normalizer())],
+    "one statistic": [("mean", SimpleImputer()), ("both", make_pipeline(P.MinMaxScaler(), SimpleImputer()))],
+    "scaled in part": [("own", "passthrough"), ("standard", P.StandardScaler())],
 }
 
 
@@ -194,7 +185,7 @@ def test_it_is_a_column_transformer_whose_parts_take_all_columns(case):
 
 def test_what_comes_out_of_a_union_is_what_scikit_learn_makes():
     X = rows()[0]
-    theirs = FeatureUnion([("rows", Normalizer()), ("signs", Binarizer(threshold=0.2)), ("bins", BINS)])
+    theirs = FeatureUnion([("rows", P.Normalizer()), ("signs", P.Binarizer(threshold=0.2)), ("bins", BINS)])
     entrance = converted(theirs).steps[0][1]
     assert isinstance(entrance, ColumnMap)
     bounds = np.array(list(UNION_RANGES.values()), dtype=float).T
@@ -206,9 +197,9 @@ def test_what_comes_out_of_a_union_is_what_scikit_learn_makes():
 
 
 def test_what_stands_in_front_stands_in_front_of_each_part():
-    union = [("own", "passthrough"), ("squares", PolynomialFeatures(2, include_bias=False))]
-    ahead = converted(MinMaxScaler(), FeatureUnion(union))
-    inside = converted(FeatureUnion([(name, make_pipeline(MinMaxScaler(), one)) for name, one in union]))
+    union = [("own", "passthrough"), ("squares", P.PolynomialFeatures(2, include_bias=False))]
+    ahead = converted(P.MinMaxScaler(), FeatureUnion(union))
+    inside = converted(FeatureUnion([(name, make_pipeline(P.MinMaxScaler(), one)) for name, one in union]))
     X = rows()[0]
     made = [Pipeline(one.steps[:1], delta=1e-5).fit(X).transform(X) for one in (ahead, inside)]
     assert np.array_equal(*made)
@@ -218,13 +209,13 @@ def test_what_stands_in_front_stands_in_front_of_each_part():
 def test_gaps_are_filled_in_front_of_it():
     X, y = rows()
     X.iloc[:10, 0] = np.nan
-    pipe = converted(SimpleImputer(), FeatureUnion([("own", "passthrough"), ("scaled", MinMaxScaler())]), domain=None)
+    pipe = converted(SimpleImputer(), FeatureUnion([("own", "passthrough"), ("scaled", P.MinMaxScaler())]), domain=None)
     assert [type(one).__name__ for _, one in pipe.steps] == ["ColumnMap", "MeanImputer", "LogisticRegression"]
     assert pipe.fit(X, y).certificate_.verify()
 
 
 def test_unions_and_column_transformers_nest(tmp_path):
-    labels = OneHotEncoder(categories=[["u", "v"]], handle_unknown="ignore")
+    labels = P.OneHotEncoder(categories=[["u", "v"]], handle_unknown="ignore")
     inner = FeatureUnion([("own", "passthrough"), ("bins", FeatureUnion([("three", BINS)]))])
     pipe = converted(
         ColumnTransformer([("numbers", inner, ["a", "b"]), ("labels", labels, ["ward"])]),

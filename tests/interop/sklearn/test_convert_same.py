@@ -11,23 +11,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from effort import rounds
+from sklearn import preprocessing as P
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import FeatureUnion, make_pipeline
-from sklearn.preprocessing import (
-    Binarizer,
-    FunctionTransformer,
-    KBinsDiscretizer,
-    MaxAbsScaler,
-    MinMaxScaler,
-    Normalizer,
-    OneHotEncoder,
-    OrdinalEncoder,
-    PolynomialFeatures,
-    SplineTransformer,
-)
 
 from ppdp import Pipeline
 from ppdp.exceptions import MissingBound, PpdpError
@@ -93,15 +82,15 @@ class Draws:
         return bool(self.one(True, False))
 
     def rising(self, *jumps):
-        return FunctionTransformer(self.one(np.cbrt, np.arctan, np.tanh, np.arcsinh, *jumps, None))
+        return P.FunctionTransformer(self.one(np.cbrt, np.arctan, np.tanh, np.arcsinh, *jumps, None))
 
     def by_extremes(self):
         """What reads smallest and largest values."""
         return self.one(
-            SplineTransformer(self.one(2, 4), degree=self.one(1, 3), include_bias=self.yes()),
-            MinMaxScaler(self.one((0, 1), (-1, 1), (2, 5))),
-            MaxAbsScaler(),
-            KBinsDiscretizer(
+            P.SplineTransformer(self.one(2, 4), degree=self.one(1, 3), include_bias=self.yes()),
+            P.MinMaxScaler(self.one((0, 1), (-1, 1), (2, 5))),
+            P.MaxAbsScaler(),
+            P.KBinsDiscretizer(
                 self.one(2, 3, 5), encode=self.one("onehot", "onehot-dense", "ordinal"), strategy="uniform"
             ),
         )
@@ -111,10 +100,10 @@ class Draws:
         degree = self.one(0, 1, 2, 3, (2, 2), (0, 2))
         return self.one(
             self.rising(),
-            FunctionTransformer(self.one(squared, mirrored)),
-            Normalizer(self.one("l1", "l2", "max")),
-            Binarizer(threshold=self.one(-1.0, 0.0, 0.5, 2)),
-            PolynomialFeatures(degree, interaction_only=self.yes(), include_bias=self.yes()),
+            P.FunctionTransformer(self.one(squared, mirrored)),
+            P.Normalizer(self.one("l1", "l2", "max")),
+            P.Binarizer(threshold=self.one(-1.0, 0.0, 0.5, 2)),
+            P.PolynomialFeatures(degree, interaction_only=self.yes(), include_bias=self.yes()),
         )
 
     def numeric(self, *, nested=False):
@@ -133,14 +122,14 @@ class Draws:
         if self.yes():
             drop = self.one(None, None, "first", "if_binary", [labels[1]])
             unknown = self.one("error", "ignore", "ignore", "infrequent_if_exist")
-            made = OneHotEncoder(categories=[labels], handle_unknown=unknown, drop=drop)
+            made = P.OneHotEncoder(categories=[labels], handle_unknown=unknown, drop=drop)
         else:
             unknown = self.one({}, *({"unknown_value": value} for value in (-1, 9, np.nan)))
             unknown = {"handle_unknown": "use_encoded_value", **unknown} if unknown else {}
-            made = OrdinalEncoder(categories=[labels], encoded_missing_value=self.one(np.nan, -2, 12), **unknown)
+            made = P.OrdinalEncoder(categories=[labels], encoded_missing_value=self.one(np.nan, -2, 12), **unknown)
         fill = SimpleImputer(strategy="constant", fill_value=self.one(None, None, "none", "north", "1", 0, 1))
-        again = OneHotEncoder(categories=[[0, 1]], handle_unknown="ignore")
-        behind = self.one(Binarizer(threshold=0.5), PolynomialFeatures(2), again)
+        again = P.OneHotEncoder(categories=[[0, 1]], handle_unknown="ignore")
+        behind = self.one(P.Binarizer(threshold=0.5), P.PolynomialFeatures(2), again)
         first = getattr(made, "handle_unknown", "") == "error" or np.isnan(getattr(made, "unknown_value", None) or 0)
         behind = [] if first or self.yes() else [behind]  # what comes of another category is compared by itself
         return make_pipeline(*([fill] if self.yes() else []), made, *behind)

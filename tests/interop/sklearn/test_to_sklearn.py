@@ -17,46 +17,16 @@ from sklearn.preprocessing import StandardScaler as PlainStandardScaler
 
 from ppdp import Certificate, Domain, Pipeline, load, make_pipeline
 from ppdp import ColumnTransformer as OwnColumns
+from ppdp import mechanisms as M
+from ppdp import transformers as S
 from ppdp.exceptions import ExportError
 from ppdp.interop.sklearn.to_sklearn import MODELS, STAGES, to_sklearn
-from ppdp.mechanisms import (
-    GammaRegressor,
-    GaussianMechanism,
-    GaussianNB,
-    LinearRegression,
-    LinearSVC,
-    LogisticRegression,
-    PoissonRegressor,
-    Ridge,
-    TweedieRegressor,
-)
-from ppdp.transformers import (
-    PCA,
-    ClusterDistances,
-    Deduplicator,
-    GridQuantizer,
-    KBinsDiscretizer,
-    MeanImputer,
-    MedianImputer,
-    MinMaxScaler,
-    NormClipper,
-    Public,
-    QuantileTransformer,
-    RandomProjection,
-    RegressionImputer,
-    RobustScaler,
-    RowMap,
-    SoftPCA,
-    SplineTransformer,
-    StandardScaler,
-    TrimmedMeanImputer,
-)
 
 pytestmark = pytest.mark.filterwarnings("ignore::ppdp.exceptions.CompositionWarning")
 
 D, RANGE, CLASSES = 4, (0.0, 10.0), ("no", "yes")
-RANGES = MinMaxScaler(ranges=[RANGE, (0.0, 20.0), (-5.0, 5.0), (1e6, 1e6 + 10.0)])
-MODEL = LogisticRegression(classes=CLASSES)
+RANGES = S.MinMaxScaler(ranges=[RANGE, (0.0, 20.0), (-5.0, 5.0), (1e6, 1e6 + 10.0)])
+MODEL = M.LogisticRegression(classes=CLASSES)
 OFFSET = np.array([0.0, 0.0, 0.0, 1e6])
 
 
@@ -103,42 +73,42 @@ def assert_same(plain, pipe, X, tolerance=1e-12):
                 assert (theirs == ours).all()
 
 
-GROUPS = OwnColumns([("a", StandardScaler(fit_mode="noisy"), [2, 0]), ("b", RandomProjection(2), [1, 3])])
+GROUPS = OwnColumns([("a", S.StandardScaler(fit_mode="noisy"), [2, 0]), ("b", S.RandomProjection(2), [1, 3])])
 STAGES_TRIED = {
-    "scaler": [RANGES, StandardScaler()],
-    "tight clip of scaled rows": [RANGES, StandardScaler(clip=0.5)],
-    "one scale": [RANGES, StandardScaler(per_column=False, clip=None)],
-    "ball": [Deduplicator(), NormClipper(7.0)],
-    "small ball": [RANGES, NormClipper(1e-3)],
-    "projector": [RANGES, PCA(2, fit_mode="noisy")],
-    "centred projector": [RANGES, PCA(2, with_mean=True, fit_mode="noisy")],
-    "columns of a projector": [RANGES, PCA(2, output="projected", with_mean=True, fit_mode="noisy")],
-    "whole rank": [RANGES, PCA()],
-    "soft projector": [RANGES, SoftPCA(fit_mode="noisy")],
-    "signs": [RANGES, RandomProjection(3, family="rademacher")],
-    "few signs": [RANGES, RandomProjection(3, family="oporp")],
-    "identity": [RowMap(out_ranges=[RANGE, RANGE, (-3, 2), (1e6, 1e6 + 5)])],
+    "scaler": [RANGES, S.StandardScaler()],
+    "tight clip of scaled rows": [RANGES, S.StandardScaler(clip=0.5)],
+    "one scale": [RANGES, S.StandardScaler(per_column=False, clip=None)],
+    "ball": [S.Deduplicator(), S.NormClipper(7.0)],
+    "small ball": [RANGES, S.NormClipper(1e-3)],
+    "projector": [RANGES, S.PCA(2, fit_mode="noisy")],
+    "centred projector": [RANGES, S.PCA(2, with_mean=True, fit_mode="noisy")],
+    "columns of a projector": [RANGES, S.PCA(2, output="projected", with_mean=True, fit_mode="noisy")],
+    "whole rank": [RANGES, S.PCA()],
+    "soft projector": [RANGES, S.SoftPCA(fit_mode="noisy")],
+    "signs": [RANGES, S.RandomProjection(3, family="rademacher")],
+    "few signs": [RANGES, S.RandomProjection(3, family="oporp")],
+    "identity": [S.RowMap(out_ranges=[RANGE, RANGE, (-3, 2), (1e6, 1e6 + 5)])],
     "groups behind a stage": [RANGES, GROUPS],
     "groups of a table": [
         OwnColumns(
             [
-                ("a", [MinMaxScaler(ranges=(-5.0, 10.0)), StandardScaler(fit_mode="noisy")], [2]),
-                ("c", [MinMaxScaler(ranges=(-5.0, 10.0)), SplineTransformer(4)], [0]),
-                ("b", [MinMaxScaler(ranges=(0.0, 1e6)), RandomProjection(1)], [1, 3]),
+                ("a", [S.MinMaxScaler(ranges=(-5.0, 10.0)), S.StandardScaler(fit_mode="noisy")], [2]),
+                ("c", [S.MinMaxScaler(ranges=(-5.0, 10.0)), S.SplineTransformer(4)], [0]),
+                ("b", [S.MinMaxScaler(ranges=(0.0, 1e6)), S.RandomProjection(1)], [1, 3]),
             ]
         )
     ],
-    "distances": [RANGES, ClusterDistances(3)],
-    "bins": [RANGES, KBinsDiscretizer(4)],
-    "numbers of bins of some columns": [RANGES, KBinsDiscretizer(3, encode="ordinal", columns=[2, 0])],
-    "splines of some columns": [RANGES, SplineTransformer(4, columns=[3, 1])],
-    "ranks": [RANGES, QuantileTransformer(5)],
-    "normal scores of some columns": [RANGES, QuantileTransformer(8, "normal", columns=[3, 1])],
-    "function": [RANGES, RowMap(np.tanh, out_ranges=(-0.5, 0.5), lipschitz=1.0)],
-    "function into a ball": [RANGES, RowMap(np.tanh, out_norm=0.75, lipschitz=1.0)],
+    "distances": [RANGES, S.ClusterDistances(3)],
+    "bins": [RANGES, S.KBinsDiscretizer(4)],
+    "numbers of bins of some columns": [RANGES, S.KBinsDiscretizer(3, encode="ordinal", columns=[2, 0])],
+    "splines of some columns": [RANGES, S.SplineTransformer(4, columns=[3, 1])],
+    "ranks": [RANGES, S.QuantileTransformer(5)],
+    "normal scores of some columns": [RANGES, S.QuantileTransformer(8, "normal", columns=[3, 1])],
+    "function": [RANGES, S.RowMap(np.tanh, out_ranges=(-0.5, 0.5), lipschitz=1.0)],
+    "function into a ball": [RANGES, S.RowMap(np.tanh, out_norm=0.75, lipschitz=1.0)],
     "published scaler": [
         RANGES,
-        Public(plain_pipeline(PlainStandardScaler().fit(np.eye(D))), lipschitz=9.0, row_norm=2.0),
+        S.Public(plain_pipeline(PlainStandardScaler().fit(np.eye(D))), lipschitz=9.0, row_norm=2.0),
     ],
 }
 FUNCTIONS = {"rowmap": np.tanh, "public": STAGES_TRIED["published scaler"][1].transformer}
@@ -152,18 +122,20 @@ def test_stages_map_rows_alike(stages, last):
     assert_same(pipe.release_.to_sklearn(functions=FUNCTIONS), pipe, WILD)
 
 
-@pytest.mark.parametrize("steps", [[MeanImputer()], [MeanImputer(), StandardScaler(clip=0.75)]], ids=["mean", "clip"])
+@pytest.mark.parametrize(
+    "steps", [[S.MeanImputer()], [S.MeanImputer(), S.StandardScaler(clip=0.75)]], ids=["mean", "clip"]
+)
 def test_gaps_are_filled_alike(steps):
     pipe = fit(RANGES, *steps, MODEL, X=with_gaps(X))
     assert_same(pipe.release_.to_sklearn(), pipe, with_gaps(WILD))
 
 
 def test_a_norm_of_rows_with_gaps():
-    pipe = fit(NormClipper(9.0), MeanImputer(), MODEL, X=with_gaps(X))
+    pipe = fit(S.NormClipper(9.0), S.MeanImputer(), MODEL, X=with_gaps(X))
     assert_same(pipe.release_.to_sklearn(), pipe, with_gaps(WILD))
 
 
-@pytest.mark.parametrize("stage", [MedianImputer(), TrimmedMeanImputer(), RobustScaler(clip=0.5)], ids=stage_name)
+@pytest.mark.parametrize("stage", [S.MedianImputer(), S.TrimmedMeanImputer(), S.RobustScaler(clip=0.5)], ids=stage_name)
 def test_stages_that_few_budgets_release_map_alike(stage):
     """Twins that were fitted alone stand for released ones."""
     front = clone(RANGES).fit(X)
@@ -176,15 +148,15 @@ def test_stages_that_few_budgets_release_map_alike(stage):
 @pytest.mark.parametrize(
     "model",
     [
-        LogisticRegression(classes=("b", "a", "c")),
-        LinearSVC(classes=("yes", "no")),
-        GaussianNB(classes=("b", "a", "c")),
-        LogisticRegression(classes=CLASSES, fit_intercept=False, solver="output"),
-        LinearRegression(y_range=(0, 10)),
-        Ridge(y_range=(-5, 15), solver="moments"),
-        PoissonRegressor(y_range=(0, 10)),
-        GammaRegressor(y_range=(0, 10)),
-        TweedieRegressor(y_range=(0, 10), power=1.5),
+        M.LogisticRegression(classes=("b", "a", "c")),
+        M.LinearSVC(classes=("yes", "no")),
+        M.GaussianNB(classes=("b", "a", "c")),
+        M.LogisticRegression(classes=CLASSES, fit_intercept=False, solver="output"),
+        M.LinearRegression(y_range=(0, 10)),
+        M.Ridge(y_range=(-5, 15), solver="moments"),
+        M.PoissonRegressor(y_range=(0, 10)),
+        M.GammaRegressor(y_range=(0, 10)),
+        M.TweedieRegressor(y_range=(0, 10), power=1.5),
     ],
     ids=lambda model: type(model).__name__,
 )
@@ -198,7 +170,7 @@ def test_models_predict_alike(model):
 
 
 def test_a_gaussian_projection_is_equal_up_to_its_rounding():
-    pipe = fit(RANGES, RandomProjection(3), MODEL)
+    pipe = fit(RANGES, S.RandomProjection(3), MODEL)
     assert_same(pipe.release_.to_sklearn(), pipe, WILD, 1e-8)
 
 
@@ -213,7 +185,7 @@ def test_bounds_at_the_entrance_clip_alike(facts):
 
 
 def test_gaps_that_a_pipeline_repairs_are_zeros():
-    pipe = fit(MinMaxScaler(ranges=RANGE), MODEL, on_invalid="repair")
+    pipe = fit(S.MinMaxScaler(ranges=RANGE), MODEL, on_invalid="repair")
     assert_same(pipe.release_.to_sklearn(), pipe, with_gaps(WILD))
 
 
@@ -270,10 +242,10 @@ class TestWhatItIs:
     def test_ordinary_objects_with_the_names_of_the_steps(self):
         pipe = fit(
             RANGES,
-            Deduplicator(),
-            MeanImputer(),
-            StandardScaler(),
-            PCA(2, with_mean=False, fit_mode="noisy"),
+            S.Deduplicator(),
+            S.MeanImputer(),
+            S.StandardScaler(),
+            S.PCA(2, with_mean=False, fit_mode="noisy"),
             MODEL,
             X=with_gaps(X),
         )
@@ -285,14 +257,14 @@ class TestWhatItIs:
         assert (plain["logisticregression"].coef_ == pipe["logisticregression"].coef_).all()
 
     def test_a_loaded_release_gives_the_same(self, tmp_path):
-        pipe = fit(RANGES, StandardScaler(), MODEL)
+        pipe = fit(RANGES, S.StandardScaler(), MODEL)
         pipe.export(tmp_path / "model.zip")
         loaded = load(tmp_path / "model.zip").release_.to_sklearn()
         assert (loaded.predict_proba(WILD) == pipe.release_.to_sklearn().predict_proba(WILD)).all()
 
     def test_names_of_columns_stay(self):
         frame = pd.DataFrame(X, columns=list("abcd"))
-        pipe = fit(MinMaxScaler(ranges={"a": RANGE, "b": RANGE, "c": RANGE, "d": (1e6, 1e6 + 9)}), MODEL, X=frame)
+        pipe = fit(S.MinMaxScaler(ranges={"a": RANGE, "b": RANGE, "c": RANGE, "d": (1e6, 1e6 + 9)}), MODEL, X=frame)
         plain = pipe.release_.to_sklearn()
         assert list(plain.feature_names_in_) == list("abcd")
         assert_same(plain, pipe, frame.head(50))
@@ -301,19 +273,19 @@ class TestWhatItIs:
 
     def test_a_function_of_a_frame_sees_an_array(self):
         frame = pd.DataFrame(X, columns=list("abcd"))
-        pipe = fit(RowMap(np.arctan, out_ranges=(-1, 1)), MODEL, X=frame)
+        pipe = fit(S.RowMap(np.arctan, out_ranges=(-1, 1)), MODEL, X=frame)
         plain = pipe.release_.to_sklearn(functions={"rowmap": np.arctan})
         assert_same(plain, pipe, frame.head(50))
         assert plain.n_features_in_ == D
 
     def test_skops_knows_every_type(self):
         skops = pytest.importorskip("skops.io")
-        pipe = fit(RANGES, StandardScaler(clip=1.0), PCA(2, fit_mode="noisy"), MODEL)
+        pipe = fit(RANGES, S.StandardScaler(clip=1.0), S.PCA(2, fit_mode="noisy"), MODEL)
         data = skops.dumps(pipe.release_.to_sklearn())
         norm = ["ppdp.interop.sklearn.norm_clip.NormClip"]
         assert skops.get_untrusted_types(data=data) == norm
         assert_same(skops.loads(data, trusted=norm), pipe, WILD)
-        imputed = skops.dumps(fit(RANGES, MeanImputer(), MODEL, X=with_gaps(X)).release_.to_sklearn())
+        imputed = skops.dumps(fit(RANGES, S.MeanImputer(), MODEL, X=with_gaps(X)).release_.to_sklearn())
         assert {*skops.get_untrusted_types(data=imputed)} <= {"numpy.dtype"}, "the type of a column"
 
 
@@ -333,7 +305,7 @@ class TestMlflow:
         return logged
 
     def test_the_model_and_its_certificate_are_logged(self, logged):
-        pipe = fit(RANGES, StandardScaler(), MODEL)
+        pipe = fit(RANGES, S.StandardScaler(), MODEL)
         assert pipe.release_.log_model("study", input_example=X[:2]) == "logged"
         plain, options = logged["study"]
         assert_same(plain, pipe, WILD)
@@ -349,7 +321,7 @@ class TestMlflow:
             logged[artifact_path] = skops.loads(skops.dumps(model), trusted=skops_trusted_types)
 
         sys.modules["mlflow.sklearn"].log_model = by_skops
-        pipe = fit(RANGES, MeanImputer(), StandardScaler(), MODEL, X=with_gaps(X))
+        pipe = fit(RANGES, S.MeanImputer(), S.StandardScaler(), MODEL, X=with_gaps(X))
         pipe.release_.log_model("study")
         assert_same(logged["study"], pipe, with_gaps(WILD))
         for options in ({"skops_trusted_types": []}, {"serialization_format": "skops"}):
@@ -369,7 +341,7 @@ class TestMlflow:
 
 class TestRefused:
     @pytest.mark.parametrize(
-        "stage", [GridQuantizer(0.5), RegressionImputer(fit_mode="noisy")], ids=["grid", "regression"]
+        "stage", [S.GridQuantizer(0.5), S.RegressionImputer(fit_mode="noisy")], ids=["grid", "regression"]
     )
     def test_a_stage_without_a_plain_twin_is_named(self, stage):
         with pytest.raises(ExportError, match=rf"'{type(stage).__name__.lower()}'.*Fix:"):
@@ -377,25 +349,25 @@ class TestRefused:
 
     def test_labels_with_fractions(self):
         with pytest.raises(ExportError, match=r"'logisticregression'.*Fix:"):
-            fit(RANGES, LogisticRegression((0.5, 1.5)), y=0.5 + (Y == "yes")).release_.to_sklearn()
+            fit(RANGES, M.LogisticRegression((0.5, 1.5)), y=0.5 + (Y == "yes")).release_.to_sklearn()
 
     def test_bins_of_rows_with_gaps(self):
         with pytest.raises(ExportError, match="an imputer in front"):
-            fit(RANGES, KBinsDiscretizer(3), MeanImputer(), X=with_gaps(X)).release_.to_sklearn()
+            fit(RANGES, S.KBinsDiscretizer(3), S.MeanImputer(), X=with_gaps(X)).release_.to_sklearn()
 
     def test_a_step_that_predicts_nothing(self):
         with pytest.raises(ExportError, match=r"'gaussianmechanism'.*no model"):
-            fit(RANGES, GaussianMechanism()).release_.to_sklearn()
+            fit(RANGES, M.GaussianMechanism()).release_.to_sklearn()
 
     def test_what_maps_nothing(self):
-        pipe = fit(PCA(), Deduplicator(), X=X - OFFSET, domain=Domain(row_norm=50.0))
+        pipe = fit(S.PCA(), S.Deduplicator(), X=X - OFFSET, domain=Domain(row_norm=50.0))
         assert [name for name, _ in pipe.release_.to_sklearn().steps] == ["entrance"]
 
     def test_what_may_not_leave(self):
         seeded = fit(RANGES, MODEL, random_state=0)
         with pytest.raises(ExportError, match="seed"):
             seeded.release_.to_sklearn(conditional=True)
-        assumed = fit(RANGES, PCA(2, output="projected", fit_mode="exact"), MODEL, gate=None)
+        assumed = fit(RANGES, S.PCA(2, output="projected", fit_mode="exact"), MODEL, gate=None)
         with pytest.raises(ExportError, match="CONDITIONAL"):
             assumed.release_.to_sklearn()
         assert assumed.release_.to_sklearn(conditional=True)
@@ -435,8 +407,8 @@ class TestOnnx:
 
     def test_gaps_and_a_regression(self):
         """Its runtime fills gaps of float32 only."""
-        ranges, model = MinMaxScaler(ranges=RANGE), Ridge(y_range=(0, 10), solver="moments")
-        pipe = fit(ranges, MeanImputer(), StandardScaler(), model, X=with_gaps(X - OFFSET))
+        ranges, model = S.MinMaxScaler(ranges=RANGE), M.Ridge(y_range=(0, 10), solver="moments")
+        pipe = fit(ranges, S.MeanImputer(), S.StandardScaler(), model, X=with_gaps(X - OFFSET))
         rows = with_gaps(WILD[:300] - OFFSET)
         (found,) = self.run(pipe.release_, rows.astype(np.float32))
         np.testing.assert_allclose(found[:, 0], pipe.predict(rows), 0, 1e-4)

@@ -11,27 +11,18 @@ from sklearn.datasets import load_breast_cancer, load_diabetes
 from zoo import ZOO
 
 from ppdp import Domain, Pipeline, make_pipeline
+from ppdp import transformers as S
 from ppdp.cli.output import one_line
 from ppdp.exceptions import ImpossibleBudget, NoiseWarning, NoRoute, PpdpError, UnsupportedOrder
 from ppdp.mechanisms import GaussianMechanism, LogisticRegression, Ridge
 from ppdp.pipeline.fit import plan_of
 from ppdp.pipeline.planning.advice import Advice
-from ppdp.transformers import (
-    PCA,
-    CategoryEncoder,
-    Deduplicator,
-    MeanImputer,
-    MinMaxScaler,
-    NormClipper,
-    RobustScaler,
-    StandardScaler,
-)
 
 FEW = Domain(n_rows=60, n_features=10)
 
 
 def without_route(**parameters):
-    return make_pipeline(NormClipper(), PCA(2), GaussianMechanism(), epsilon=0.1, **parameters)
+    return make_pipeline(S.NormClipper(), S.PCA(2), GaussianMechanism(), epsilon=0.1, **parameters)
 
 
 def failing(pipe, domain=FEW, kind=NoRoute):
@@ -59,7 +50,7 @@ class TestErrors:
 
     def test_which_step_to_drop_or_to_replace_with_its_score_and_it_helps(self):
         domain = Domain(n_rows=2000, n_features=5)
-        steps = [NormClipper(), MinMaxScaler(quantiles=(0.05, 0.95), fit_mode="exact"), LogisticRegression((0, 1))]
+        steps = [S.NormClipper(), S.MinMaxScaler(quantiles=(0.05, 0.95), fit_mode="exact"), LogisticRegression((0, 1))]
         advice = make_pipeline(*steps, epsilon=0.5).plan(domain).advice.within(60)
         changes = {change.words: change for change in advice.changes}
         assert set(changes) <= {f"{what} 'minmaxscaler'" for what in ("public ranges for", "StandardScaler for", "no")}
@@ -67,18 +58,20 @@ class TestErrors:
         after, before = advice.changes[0].scores
         assert before == 0.5  # no simulated rows pass its gate
         assert f"(score {after:.2g} instead of 0.5 on simulated rows)" in str(advice)
-        forecast = make_pipeline(steps[0], StandardScaler(), steps[2]).forecast(domain, epsilons=[0.5], random_state=7)
+        forecast = make_pipeline(steps[0], S.StandardScaler(), steps[2]).forecast(
+            domain, epsilons=[0.5], random_state=7
+        )
         assert np.mean([score for _, score in forecast.points]) > 0.7
 
     def test_an_order_that_no_epsilon_mends(self):
-        pipe = make_pipeline(NormClipper(), StandardScaler(fit_mode="exact"), Deduplicator(), GaussianMechanism())
+        pipe = make_pipeline(S.NormClipper(), S.StandardScaler(fit_mode="exact"), S.Deduplicator(), GaussianMechanism())
         error = failing(pipe, Domain(n_rows=500, n_features=3), UnsupportedOrder)
         assert error.advice.least_epsilon is None
         assert "No epsilon up to 20" in str(error)
         assert "fit_mode='auto' for 'standardscaler'" in str(error)
 
     def test_nothing_helps_a_budget_that_means_nothing(self):
-        error = failing(make_pipeline(NormClipper(), GaussianMechanism(), delta=0.1), kind=ImpossibleBudget)
+        error = failing(make_pipeline(S.NormClipper(), GaussianMechanism(), delta=0.1), kind=ImpossibleBudget)
         assert error.advice is None
 
     def test_a_fit_says_it_as_well_and_before_any_cell_is_looked_at(self):
@@ -88,7 +81,7 @@ class TestErrors:
 
 class TestPlans:
     def test_a_warning_says_from_which_epsilon_on_there_is_none(self):
-        pipe = make_pipeline(NormClipper(), LogisticRegression((0, 1)), epsilon=0.01)
+        pipe = make_pipeline(S.NormClipper(), LogisticRegression((0, 1)), epsilon=0.01)
         domain = Domain(n_rows=200, n_features=20)
         plan = pipe.plan(domain)
         clear = plan.advice.clear_epsilon
@@ -97,7 +90,7 @@ class TestPlans:
         assert not pipe.set_params(epsilon=clear).plan(domain).noise_exceeds_signal
 
     def test_of_an_answer_no_step_is_named_for_without_it_the_units_are_others(self):
-        pipe = make_pipeline(NormClipper(), RobustScaler(), GaussianMechanism(), epsilon=0.5)
+        pipe = make_pipeline(S.NormClipper(), S.RobustScaler(), GaussianMechanism(), epsilon=0.5)
         advice = pipe.plan(Domain(n_rows=500, n_features=5)).advice
         assert advice.changes == ()
         assert "robustscaler" not in str(advice)
@@ -105,11 +98,11 @@ class TestPlans:
     @pytest.mark.parametrize(
         ("steps", "domain", "epsilon"),
         [
-            ([MinMaxScaler((0, 1)), MeanImputer(), StandardScaler(), Ridge(y_range=(0, 1))], (2257, 30), 0.3),
-            ([NormClipper(), RobustScaler(), GaussianMechanism()], (500, 5), 0.5),
-            ([NormClipper(), StandardScaler(), LogisticRegression((0, 1))], (300, 10), 0.3),
-            ([MinMaxScaler("private"), GaussianMechanism()], (500, 3), 1.0),
-            ([CategoryEncoder("private", max_categories=5), GaussianMechanism()], (2000, 2), 0.3),
+            ([S.MinMaxScaler((0, 1)), S.MeanImputer(), S.StandardScaler(), Ridge(y_range=(0, 1))], (2257, 30), 0.3),
+            ([S.NormClipper(), S.RobustScaler(), GaussianMechanism()], (500, 5), 0.5),
+            ([S.NormClipper(), S.StandardScaler(), LogisticRegression((0, 1))], (300, 10), 0.3),
+            ([S.MinMaxScaler("private"), GaussianMechanism()], (500, 3), 1.0),
+            ([S.CategoryEncoder("private", max_categories=5), GaussianMechanism()], (2000, 2), 0.3),
         ],
         ids=lambda value: repr(value)[:60],
     )
@@ -130,7 +123,7 @@ class TestPlans:
         assert clone(pipe).set_params(epsilon=clear * 0.9).plan(Domain(n_rows=n, n_features=d)).warnings
 
     def test_the_error_of_means_is_what_it_is_said_to_be(self):
-        pipe = make_pipeline(MinMaxScaler((0, 1)), MeanImputer(), Ridge(y_range=(0, 1)), epsilon=0.3)
+        pipe = make_pipeline(S.MinMaxScaler((0, 1)), S.MeanImputer(), Ridge(y_range=(0, 1)), epsilon=0.3)
         plan = pipe.plan(Domain(n_rows=1000, n_features=30))
         assert f"err by {100 * plan.releases[0].noise_scale / 2:.2g} % of a column's range" in " ".join(plan.warnings)
 
@@ -143,7 +136,7 @@ class TestPlans:
         ranges, model = np.column_stack([X.min(axis=0), X.max(axis=0)]), LogisticRegression((0, 1))
         if load is load_diabetes:
             y, model = (y - 25) / 321, Ridge(y_range=(0, 1))
-        pipe = make_pipeline(MinMaxScaler(ranges), StandardScaler(), model, epsilon=epsilon)
+        pipe = make_pipeline(S.MinMaxScaler(ranges), S.StandardScaler(), model, epsilon=epsilon)
         try:
             advice = pipe.plan(Domain(n_rows=len(X), n_features=X.shape[1])).advice
         except NoRoute as error:
@@ -157,12 +150,12 @@ class TestPlans:
             assert np.mean(scores) > (0.1 if load is load_diabetes else 0.75)
 
     def test_a_plan_that_warns_of_nothing_has_none(self):
-        plan = make_pipeline(NormClipper(), GaussianMechanism()).plan(Domain(n_rows=5000, n_features=5))
+        plan = make_pipeline(S.NormClipper(), GaussianMechanism()).plan(Domain(n_rows=5000, n_features=5))
         assert plan.advice is None
 
     def test_what_gains_most_comes_first(self):
-        stage = MinMaxScaler(quantiles=(0.05, 0.95), fit_mode="exact")
-        pipe = make_pipeline(NormClipper(), stage, LogisticRegression((0, 1)), epsilon=0.5)
+        stage = S.MinMaxScaler(quantiles=(0.05, 0.95), fit_mode="exact")
+        pipe = make_pipeline(S.NormClipper(), stage, LogisticRegression((0, 1)), epsilon=0.5)
         gains = [change.gain for change in pipe.plan(Domain(n_rows=4000, n_features=5)).advice.within(60).changes]
         assert gains == sorted(gains, reverse=True)
         assert min(gains) > 0.05
@@ -206,7 +199,7 @@ class TestManners:
         assert caught.value.advice.domain.n_rows == 60
 
     def test_it_never_knows_labels_that_were_read(self):
-        pipe = make_pipeline(NormClipper(), PCA(2, fit_mode="exact"), LogisticRegression(), epsilon=0.1, gate=None)
+        pipe = make_pipeline(S.NormClipper(), S.PCA(2, fit_mode="exact"), LogisticRegression(), epsilon=0.1, gate=None)
         plan = plan_of(pipe, None, shape=(60, 3), names=None, read_classes=("secret", "word", "third"))
         assert plan.has_warnings
         assert plan.advice is None
@@ -244,7 +237,7 @@ class TestWarnings:
         return found
 
     def fit(self):
-        make_pipeline(NormClipper(), GaussianMechanism(), epsilon=0.01).fit(np.zeros((60, 3)))
+        make_pipeline(S.NormClipper(), GaussianMechanism(), epsilon=0.01).fit(np.zeros((60, 3)))
 
     @pytest.mark.parametrize("action", ["always", "error"])
     def test_are_told_with_it(self, asked, action):

@@ -9,18 +9,9 @@ import pytest
 from plans import classifier, plan, total_mu
 
 from ppdp import Domain, PrivateSearchCV, make_pipeline
+from ppdp import mechanisms as M
 from ppdp.bounds.release import BOX_WEIGHT
 from ppdp.exceptions import ImpossibleBudget, InvalidParameter, NoiseWarning, NoRoute
-from ppdp.mechanisms import (
-    ExponentialMechanism,
-    GaussianMechanism,
-    GaussianSketch,
-    LaplaceMechanism,
-    LogisticRegression,
-    PoissonRegressor,
-    Ridge,
-    SignMechanism,
-)
 from ppdp.pipeline.planning.plan import Plan
 from ppdp.privacy.noise.sampler import TOTAL_VARIATION_PER_DRAW, certifiable_epsilon
 from ppdp.transformers import PCA, MeanImputer, MinMaxScaler, NormClipper, StandardScaler
@@ -64,33 +55,33 @@ def test_a_release_gets_five_to_twenty_percent_until_it_is_precise(n, d):
 def test_every_step_of_the_ladder_occurs():
     shares = set()
     for n in (500, 850, 1100, 20_000):
-        p = plan(MinMaxScaler(ranges=(0, 1)), MeanImputer(fit_mode="noisy"), GaussianMechanism(), n=n)
+        p = plan(MinMaxScaler(ranges=(0, 1)), MeanImputer(fit_mode="noisy"), M.GaussianMechanism(), n=n)
         shares.add(round((p.releases[0].mu / total_mu(p)) ** 2, 3))
     assert shares == set(SHARES)
 
 
 @pytest.mark.parametrize("n", [100, 200, 500, 1000, 5000])
 def test_auto_takes_statistics_that_are_too_noisy_only_where_nothing_better_is_left_and_says_so(n):
-    p = plan(NormClipper(), StandardScaler(), GaussianMechanism(), n=n)
+    p = plan(NormClipper(), StandardScaler(), M.GaussianMechanism(), n=n)
     noisy = next(a for a in p.alternatives if "noisy" in a.route)
-    explicit = plan(NormClipper(), StandardScaler(fit_mode="noisy"), GaussianMechanism(), n=n)
+    explicit = plan(NormClipper(), StandardScaler(fit_mode="noisy"), M.GaussianMechanism(), n=n)
     imprecise = release_error(explicit, explicit.releases[0], total_mu(explicit) * math.sqrt(0.2)) > 0.05
     assert any("too noisy" in warning for warning in p.warnings) is imprecise
     assert imprecise is (n <= 200)
     assert noisy.status == "chosen"
-    few_gaps = plan(NormClipper(), MeanImputer(max_missing=1), GaussianMechanism(), n=n, gate=None)
+    few_gaps = plan(NormClipper(), MeanImputer(max_missing=1), M.GaussianMechanism(), n=n, gate=None)
     noisy = next(a for a in few_gaps.alternatives if "noisy" in a.route)
     assert bool(noisy.reason) is (noisy.status == "not offered") is ("too noisy" in noisy.reason)
     assert n != 100 or noisy.reason  # the exact way moves one row, and nothing drowns
 
 
 def test_a_gate_gets_five_percent():
-    p = plan(NormClipper(), PCA(1, fit_mode="exact"), GaussianMechanism())
+    p = plan(NormClipper(), PCA(1, fit_mode="exact"), M.GaussianMechanism())
     assert (p.gate.mu / total_mu(p)) ** 2 == pytest.approx(0.05, rel=1e-4)
 
 
 def test_where_deltas_add_a_gate_gets_a_tenth_of_delta():
-    p = plan(NormClipper(), StandardScaler(fit_mode="noisy"), PCA(1, fit_mode="exact"), GaussianMechanism())
+    p = plan(NormClipper(), StandardScaler(fit_mode="noisy"), PCA(1, fit_mode="exact"), M.GaussianMechanism())
     assert p.gate.adding
     assert p.gate.delta == pytest.approx(0.1 * (p.delta - p.allowance))
 
@@ -103,7 +94,7 @@ def test_a_pipeline_that_ends_in_a_transformer_gives_everything_to_its_releases(
 
 
 def test_the_users_shares():
-    stages = NormClipper(), StandardScaler(fit_mode="noisy"), PCA(1, fit_mode="exact"), GaussianMechanism()
+    stages = NormClipper(), StandardScaler(fit_mode="noisy"), PCA(1, fit_mode="exact"), M.GaussianMechanism()
     p = plan(*stages, budget={"gate": 0.3, "release": 0.4})
     mu = total_mu(p)
     assert (p.gate.mu / mu) ** 2 == pytest.approx(0.3, rel=1e-4)
@@ -123,32 +114,32 @@ def test_the_users_shares():
 )
 def test_impossible_shares_are_refused_whatever_the_route(budget, stages):
     with pytest.raises(InvalidParameter, match="budget"):
-        plan(NormClipper(), *stages, GaussianMechanism(), budget=budget)
+        plan(NormClipper(), *stages, M.GaussianMechanism(), budget=budget)
 
 
 def test_releases_that_leave_nothing_are_refused():
     with pytest.raises(NoRoute, match="use the whole budget"):
-        plan(NormClipper(), StandardScaler(fit_mode="noisy"), GaussianMechanism(), budget={"release": 1.0})
+        plan(NormClipper(), StandardScaler(fit_mode="noisy"), M.GaussianMechanism(), budget={"release": 1.0})
 
 
 class TestBudget:
     @pytest.mark.parametrize("epsilon", [0, -1.0, math.inf, math.nan, True, "1", None, 501.0])
     def test_impossible_epsilons(self, epsilon):
         with pytest.raises(ImpossibleBudget, match="epsilon"):
-            plan(NormClipper(), GaussianMechanism(), epsilon=epsilon)
+            plan(NormClipper(), M.GaussianMechanism(), epsilon=epsilon)
 
     @pytest.mark.parametrize("delta", [0, -1e-6, 1.0, 2.0, math.nan, True, None, 1 / 5000, 1e-3])
     def test_impossible_deltas(self, delta):
         with pytest.raises(ImpossibleBudget, match="delta"):
-            plan(NormClipper(), GaussianMechanism(), delta=delta)
+            plan(NormClipper(), M.GaussianMechanism(), delta=delta)
 
     def test_numbers_of_any_kind(self):
         """A grid search passes numpy numbers."""
         for number in (1, 1.0, np.float64(1), np.float32(1), np.int64(1)):
-            assert plan(NormClipper(), GaussianMechanism(), epsilon=number).mechanism is not None
+            assert plan(NormClipper(), M.GaussianMechanism(), epsilon=number).mechanism is not None
 
     def test_more_budget_less_noise(self):
-        scales = [plan(NormClipper(), GaussianMechanism(), epsilon=e).mechanism.noise_scale for e in (0.1, 1, 10)]
+        scales = [plan(NormClipper(), M.GaussianMechanism(), epsilon=e).mechanism.noise_scale for e in (0.1, 1, 10)]
         assert scales == sorted(scales, reverse=True)
 
 
@@ -158,16 +149,16 @@ class TestBudget:
 X = np.random.default_rng(0).uniform(0, 1, (500, 3))
 Y = (X.sum(axis=1) > 1.5).astype(int)
 MECHANISMS = [
-    GaussianMechanism(),
-    GaussianMechanism("rows"),
-    LaplaceMechanism(),
-    ExponentialMechanism(candidates=range(3)),
-    GaussianSketch(),
-    SignMechanism(),
-    LogisticRegression((0, 1)),
-    LogisticRegression((0, 1), solver="output"),
-    Ridge(y_range=(0, 1)),
-    PoissonRegressor(y_range=(0, 1)),
+    M.GaussianMechanism(),
+    M.GaussianMechanism("rows"),
+    M.LaplaceMechanism(),
+    M.ExponentialMechanism(candidates=range(3)),
+    M.GaussianSketch(),
+    M.SignMechanism(),
+    M.LogisticRegression((0, 1)),
+    M.LogisticRegression((0, 1), solver="output"),
+    M.Ridge(y_range=(0, 1)),
+    M.PoissonRegressor(y_range=(0, 1)),
 ]
 
 
@@ -186,7 +177,9 @@ def test_every_mechanism_fits_at_epsilon_50(mechanism):
 
 
 def test_what_draws_exactly_keeps_all_of_it():
-    plan = make_pipeline(MinMaxScaler((0, 1)), LaplaceMechanism(), epsilon=50.0).plan(Domain(n_rows=500, n_features=3))
+    plan = make_pipeline(MinMaxScaler((0, 1)), M.LaplaceMechanism(), epsilon=50.0).plan(
+        Domain(n_rows=500, n_features=3)
+    )
     assert plan.epsilon == 50
     assert not plan.warnings
 
@@ -194,7 +187,7 @@ def test_what_draws_exactly_keeps_all_of_it():
 def test_more_epsilon_is_never_more_noise():
     domain = Domain(n_rows=500, n_features=3)
     noise = [
-        make_pipeline(MinMaxScaler((0, 1)), GaussianMechanism(), epsilon=e).plan(domain).mechanism.noise_scale
+        make_pipeline(MinMaxScaler((0, 1)), M.GaussianMechanism(), epsilon=e).plan(domain).mechanism.noise_scale
         for e in (1.0, 10.0, 20.0, 25.0, 27.0, 28.0, 50.0, 500.0)
     ]
     assert noise == sorted(noise, reverse=True)
@@ -210,7 +203,7 @@ def test_the_largest_epsilon_leaves_half_of_delta(draws, delta):
 
 
 def test_a_search_keeps_the_largest_epsilon_too():
-    pipe = make_pipeline(MinMaxScaler((0, 1)), LogisticRegression((0, 1)))
+    pipe = make_pipeline(MinMaxScaler((0, 1)), M.LogisticRegression((0, 1)))
     search = PrivateSearchCV(pipe, {"minmaxscaler__feature_range": [(-1, 1), (0, 1)]}, epsilon=50.0, dataset="search")
     with pytest.warns(NoiseWarning, match="the plan keeps epsilon = 2"):
         search.fit(X, Y)
@@ -219,7 +212,7 @@ def test_a_search_keeps_the_largest_epsilon_too():
 
 
 def test_a_refusal_at_a_large_epsilon_speaks_of_no_smaller_one():
-    pipe = make_pipeline(NormClipper(), GaussianMechanism(), epsilon=50.0, delta=1e-18)
+    pipe = make_pipeline(NormClipper(), M.GaussianMechanism(), epsilon=50.0, delta=1e-18)
     with pytest.raises(NoRoute, match=r"Fix: a larger delta\.") as caught:
         pipe.plan(Domain(n_rows=60, n_features=10))
     assert "No epsilon up to" not in str(caught.value)

@@ -7,23 +7,12 @@ import pytest
 from plans import classifier, plan
 
 from ppdp import Domain, Ledger, Pipeline
+from ppdp import transformers as S
 from ppdp.exceptions import NoRoute, PpdpError
 from ppdp.mechanisms import GaussianMechanism, LaplaceMechanism
 from ppdp.pipeline.planning.pareto import LISTED
 from ppdp.pipeline.planning.plan import Plan
 from ppdp.pipeline.planning.solve import PlanSolver
-from ppdp.transformers import (
-    PCA,
-    Deduplicator,
-    MeanImputer,
-    MedianImputer,
-    MinMaxScaler,
-    NormClipper,
-    RegressionImputer,
-    SoftPCA,
-    StandardScaler,
-    TrimmedMeanImputer,
-)
 
 
 def searched(monkeypatch, listed: float, make) -> tuple[Plan | PpdpError, int]:
@@ -48,27 +37,27 @@ def searched(monkeypatch, listed: float, make) -> tuple[Plan | PpdpError, int]:
 def some_stages(rng: np.random.Generator) -> list[tuple[str, object]]:
     """Stages of all kinds that have a choice, in an order that may or may not be possible."""
     gaps = [
-        lambda: MeanImputer(max_missing=[None, 0.5, 20][rng.integers(3)]),
-        lambda: TrimmedMeanImputer(),
-        lambda: RegressionImputer(),
-        lambda: MedianImputer(),
+        lambda: S.MeanImputer(max_missing=[None, 0.5, 20][rng.integers(3)]),
+        lambda: S.TrimmedMeanImputer(),
+        lambda: S.RegressionImputer(),
+        lambda: S.MedianImputer(),
     ]
     pool = [
-        lambda: StandardScaler(clip=[None, 1.0, "auto"][rng.integers(3)], min_std=[None, 0.5, 1.0][rng.integers(3)]),
-        lambda: StandardScaler(use_floor=False, per_column=bool(rng.integers(2))),
-        lambda: StandardScaler(min_std=0.4, per_column=False),
-        lambda: SoftPCA(alpha=float(rng.choice([0.1, 1.0, 10.0]))),
-        lambda: PCA(1, min_gap=float(rng.choice([0.01, 0.2])), with_mean=bool(rng.integers(2))),
-        lambda: PCA(1, output="projected"),
-        lambda: NormClipper(float(rng.choice([0.5, 2.0]))),
-        lambda: Deduplicator(),
+        lambda: S.StandardScaler(clip=[None, 1.0, "auto"][rng.integers(3)], min_std=[None, 0.5, 1.0][rng.integers(3)]),
+        lambda: S.StandardScaler(use_floor=False, per_column=bool(rng.integers(2))),
+        lambda: S.StandardScaler(min_std=0.4, per_column=False),
+        lambda: S.SoftPCA(alpha=float(rng.choice([0.1, 1.0, 10.0]))),
+        lambda: S.PCA(1, min_gap=float(rng.choice([0.01, 0.2])), with_mean=bool(rng.integers(2))),
+        lambda: S.PCA(1, output="projected"),
+        lambda: S.NormClipper(float(rng.choice([0.5, 2.0]))),
+        lambda: S.Deduplicator(),
     ]
     chosen = [gaps[rng.integers(4)]()] if rng.random() < 0.6 else []
     chosen += [pool[i]() for i in rng.choice(len(pool), size=rng.integers(3, 6))]
     for stage in chosen:
         if hasattr(stage, "fit_mode") and rng.random() < 0.15:
             stage.set_params(fit_mode=rng.choice(["exact", "noisy"]))
-    return [("range", MinMaxScaler(ranges=(0, 1))), *((f"s{i}", stage) for i, stage in enumerate(chosen))]
+    return [("range", S.MinMaxScaler(ranges=(0, 1))), *((f"s{i}", stage) for i, stage in enumerate(chosen))]
 
 
 def some_pipeline(rng: np.random.Generator):
@@ -113,7 +102,7 @@ def test_the_choice_is_that_of_exhaustive_search(seed, monkeypatch):
 
 def test_a_mechanism_whose_noise_is_found_by_a_search_gets_no_more_than_its_tolerance(monkeypatch):
     def make():
-        return plan(NormClipper(), SoftPCA(), StandardScaler(clip=1.0), LaplaceMechanism(), epsilon=8.0)
+        return plan(S.NormClipper(), S.SoftPCA(), S.StandardScaler(clip=1.0), LaplaceMechanism(), epsilon=8.0)
 
     every, _ = searched(monkeypatch, np.inf, make)
     chosen, _ = searched(monkeypatch, 0, make)
@@ -123,8 +112,8 @@ def test_a_mechanism_whose_noise_is_found_by_a_search_gets_no_more_than_its_tole
 
 def many(stages: int, *last, **parameters):
     """Scalers that can all go two ways, each with a clip, so that none shares its release."""
-    steps = [StandardScaler(clip=1.0, min_std=0.5 if i % 2 else None) for i in range(stages)]
-    return plan(NormClipper(), *steps, *last, n=100_000, **parameters)
+    steps = [S.StandardScaler(clip=1.0, min_std=0.5 if i % 2 else None) for i in range(stages)]
+    return plan(S.NormClipper(), *steps, *last, n=100_000, **parameters)
 
 
 @pytest.mark.parametrize("stages", [5, 8, 16, 32])
@@ -155,8 +144,8 @@ def test_each_line_of_the_list_is_what_a_user_would_get():
         if a.status == "not offered":
             continue
         ways = [part.rsplit(" ", 1)[1] for part in a.route.split(", ")]
-        steps = [StandardScaler(clip=1.0, min_std=0.5 if i % 2 else None, fit_mode=w) for i, w in enumerate(ways)]
-        alone = plan(NormClipper(), *steps, GaussianMechanism(), n=100_000)
+        steps = [S.StandardScaler(clip=1.0, min_std=0.5 if i % 2 else None, fit_mode=w) for i, w in enumerate(ways)]
+        alone = plan(S.NormClipper(), *steps, GaussianMechanism(), n=100_000)
         assert alone.mechanism.noise_scale == a.noise_scale
 
 

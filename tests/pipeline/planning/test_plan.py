@@ -12,6 +12,7 @@ import pytest
 from plans import classifier, data, plan, total_mu
 
 from ppdp import Distance, Domain, Ledger, Pipeline, make_pipeline
+from ppdp import transformers as S
 from ppdp.bounds.learning import logistic_gradient_norm
 from ppdp.certificate.record import OF_A_MODEL
 from ppdp.exceptions import InvalidParameter, NoRoute
@@ -20,16 +21,6 @@ from ppdp.pipeline.estimator import state_of
 from ppdp.pipeline.planning.plan import Plan
 from ppdp.privacy.gaussian import gaussian_delta
 from ppdp.privacy.noise.sampler import Noise
-from ppdp.transformers import (
-    PCA,
-    Deduplicator,
-    MeanImputer,
-    MinMaxScaler,
-    NormClipper,
-    RowMap,
-    SoftPCA,
-    StandardScaler,
-)
 
 # ---------------------------------------------------------------- totals
 
@@ -41,16 +32,16 @@ def drawn(r: random.Random) -> tuple[list, Domain, dict]:
     steps = [
         r.choice(
             [
-                NormClipper(r.choice([0.5, 3.0])),
-                MinMaxScaler(ranges=(0, 10)),
-                RowMap(out_ranges=(-1, 1), lipschitz=r.choice([None, 2.0])),
+                S.NormClipper(r.choice([0.5, 3.0])),
+                S.MinMaxScaler(ranges=(0, 10)),
+                S.RowMap(out_ranges=(-1, 1), lipschitz=r.choice([None, 2.0])),
             ]
         )
     ]
     if r.random() < 0.4:
-        steps.append(Deduplicator(subset=r.choice([None, [0]])))
+        steps.append(S.Deduplicator(subset=r.choice([None, [0]])))
     steps.append(
-        MeanImputer(
+        S.MeanImputer(
             min_observed=r.choice([0.5, 0.9, 5]),
             max_missing=r.choice([None, 3, 0.2]),
             use_floor=r.random() < 0.7,
@@ -61,14 +52,14 @@ def drawn(r: random.Random) -> tuple[list, Domain, dict]:
         steps.append(
             r.choice(
                 [
-                    StandardScaler(
+                    S.StandardScaler(
                         use_floor=r.random() < 0.6, clip=r.choice(["auto", None, 1.0]), min_std=r.choice([None, 0.1])
                     ),
-                    StandardScaler(with_mean=False, fit_mode=way()),
-                    PCA(1, fit_mode=way(), min_gap=r.choice([None, 0.05])),
-                    NormClipper(2.0),
-                    RowMap(out_ranges=(-1, 1), lipschitz=r.choice([None, 1.0])),
-                    SoftPCA(fit_mode=way()),
+                    S.StandardScaler(with_mean=False, fit_mode=way()),
+                    S.PCA(1, fit_mode=way(), min_gap=r.choice([None, 0.05])),
+                    S.NormClipper(2.0),
+                    S.RowMap(out_ranges=(-1, 1), lipschitz=r.choice([None, 1.0])),
+                    S.SoftPCA(fit_mode=way()),
                 ]
             )
         )
@@ -142,8 +133,8 @@ def numbers_drawn(p: Plan) -> list[range]:
 def test_from_ten_rows_to_ten_million(n, epsilon):
     """With few rows the plan says that the noise drowns the signal, or that released statistics would be too noisy."""
     budget = {"n": n, "epsilon": epsilon, "delta": 1e-8}
-    stages = MinMaxScaler(ranges=(0, 1)), Deduplicator()
-    p = plan(*stages, MeanImputer(fit_mode="noisy"), StandardScaler(fit_mode="noisy"), classifier(), **budget)
+    stages = S.MinMaxScaler(ranges=(0, 1)), S.Deduplicator()
+    p = plan(*stages, S.MeanImputer(fit_mode="noisy"), S.StandardScaler(fit_mode="noisy"), classifier(), **budget)
     question = p.mechanism.question
     noise = p.mechanism.noise_scale * math.sqrt(question.size / question.steps)
     drowned = any("drowns" in warning for warning in p.warnings)
@@ -152,32 +143,32 @@ def test_from_ten_rows_to_ten_million(n, epsilon):
         assert drowned
     if n * epsilon <= 50:
         with pytest.raises(NoRoute, match="too noisy"):
-            plan(*stages, MeanImputer(), StandardScaler(), classifier(), **budget)
+            plan(*stages, S.MeanImputer(), S.StandardScaler(), classifier(), **budget)
     elif n * epsilon < 500:
-        assert plan(*stages, MeanImputer(), StandardScaler(), classifier(), **budget).warnings
+        assert plan(*stages, S.MeanImputer(), S.StandardScaler(), classifier(), **budget).warnings
     if n * epsilon >= 10**4:
-        assert plan(*stages, MeanImputer(), StandardScaler(), classifier(), **budget).warnings == ()
+        assert plan(*stages, S.MeanImputer(), S.StandardScaler(), classifier(), **budget).warnings == ()
 
 
 def test_one_row():
-    assert plan(NormClipper(), GaussianMechanism(), n=1).mechanism.noise_scale > 1
+    assert plan(S.NormClipper(), GaussianMechanism(), n=1).mechanism.noise_scale > 1
 
 
 def test_nothing_is_certified_by_a_plan():
-    assert repr(plan(NormClipper(), GaussianMechanism())).startswith("PLAN: nothing has been certified")
+    assert repr(plan(S.NormClipper(), GaussianMechanism())).startswith("PLAN: nothing has been certified")
 
 
 # ---------------------------------------------------------------- what depends on what
 
 
 ROUTES = [
-    (NormClipper(), StandardScaler(fit_mode="noisy"), PCA(1, fit_mode="exact"), classifier(max_iter=9)),
-    (NormClipper(), PCA(1, fit_mode="exact"), StandardScaler(fit_mode="noisy"), GaussianMechanism()),
+    (S.NormClipper(), S.StandardScaler(fit_mode="noisy"), S.PCA(1, fit_mode="exact"), classifier(max_iter=9)),
+    (S.NormClipper(), S.PCA(1, fit_mode="exact"), S.StandardScaler(fit_mode="noisy"), GaussianMechanism()),
     (
-        MinMaxScaler(ranges=(0, 1)),
-        Deduplicator(subset=[0]),
-        MeanImputer(fit_mode="noisy"),
-        StandardScaler(use_floor=False, fit_mode="exact"),
+        S.MinMaxScaler(ranges=(0, 1)),
+        S.Deduplicator(subset=[0]),
+        S.MeanImputer(fit_mode="noisy"),
+        S.StandardScaler(use_floor=False, fit_mode="exact"),
         classifier(max_iter=9),
     ),
 ]
@@ -205,10 +196,10 @@ def test_nothing_public_depends_on_anything_private():
     seen = []
     for kind in ("different", "same", "gaps", "one class", "zeros and ones"):
         pipe = make_pipeline(
-            MinMaxScaler(ranges=(0, 1)),
-            Deduplicator(),
-            MeanImputer(),
-            StandardScaler(),
+            S.MinMaxScaler(ranges=(0, 1)),
+            S.Deduplicator(),
+            S.MeanImputer(),
+            S.StandardScaler(),
             classifier(),
             epsilon=3.0,
             delta=1e-5,
@@ -227,7 +218,7 @@ def test_nothing_public_depends_on_anything_private():
 
 def test_fit_runs_the_plan_that_is_shown_before():
     pipe = make_pipeline(
-        MinMaxScaler(ranges=(0, 1)), Deduplicator(), MeanImputer(), classifier(), epsilon=5.0, delta=1e-5
+        S.MinMaxScaler(ranges=(0, 1)), S.Deduplicator(), S.MeanImputer(), classifier(), epsilon=5.0, delta=1e-5
     )
     before = pipe.plan(Domain(n_rows=400, n_features=3, feature_names=("a", "b", "c")))
     document = pipe.fit(*data("gaps")).certificate_
@@ -239,7 +230,7 @@ def test_fit_runs_the_plan_that_is_shown_before():
 def test_the_model_is_charged_for_the_norm_that_arrives_and_for_its_intercept():
     """R is that of the rows behind the stages, and an intercept makes it √(R² + 1)."""
     for intercept in (False, True):
-        p = plan(NormClipper(), StandardScaler(clip=None), classifier(fit_intercept=intercept, max_grad_norm=1e6))
+        p = plan(S.NormClipper(), S.StandardScaler(clip=None), classifier(fit_intercept=intercept, max_grad_norm=1e6))
         arrived = p.end[0].row_norm
         assert arrived > 1.5
         norm = math.hypot(arrived, 1.0) if intercept else arrived
@@ -261,7 +252,7 @@ def test_gradients_are_taken_inside_the_ball(monkeypatch):
     monkeypatch.setattr(LogisticRegression, "_residuals", residuals)
     X, y = np.vstack([np.eye(3)] * 4), np.arange(12) % 2
     make_pipeline(
-        NormClipper(), classifier(fit_intercept=False, max_coef_norm=0.7, max_iter=20), epsilon=0.1, random_state=0
+        S.NormClipper(), classifier(fit_intercept=False, max_coef_norm=0.7, max_iter=20), epsilon=0.1, random_state=0
     ).fit(X, y)
     assert len(seen) == 20
     norms = [float(np.linalg.norm(theta)) for theta in seen]
@@ -272,7 +263,7 @@ def test_gradients_are_taken_inside_the_ball(monkeypatch):
 def test_a_million_rows_at_either_end_of_the_ball():
     """The lattice is fixed by public numbers: the same code for a mean of R and one of R/5, and no exception."""
     pipe = make_pipeline(
-        NormClipper(), GaussianMechanism(), epsilon=4.887, delta=1e-7, on_invalid="repair", random_state=0
+        S.NormClipper(), GaussianMechanism(), epsilon=4.887, delta=1e-7, on_invalid="repair", random_state=0
     )
     for value in (1.0, 0.2, -1e300, math.nan, math.inf):
         released = pipe.fit(np.full((10**6, 1), value)).release_
@@ -285,7 +276,7 @@ def test_single_precision_is_summed_as_exactly_as_double(monkeypatch):
     """Without noise, the mean of a million rows of float32 is that of their exact sum."""
     monkeypatch.setattr(Noise, "release", lambda self, value, noise_scale, bound: np.asarray(value))
     column = np.random.default_rng(0).uniform(0.05, 0.15, 10**6).astype(np.float32)
-    pipe = make_pipeline(NormClipper(), GaussianMechanism(), delta=1e-7).fit(pd.DataFrame({"a": column}))
+    pipe = make_pipeline(S.NormClipper(), GaussianMechanism(), delta=1e-7).fit(pd.DataFrame({"a": column}))
     assert abs(pipe.release_["gaussianmechanism.answer"][0] - math.fsum(column.tolist()) / 10**6) < 1e-15
 
 
@@ -311,11 +302,11 @@ class TestDistance:
 def test_bad_parameters_of_an_imputer_are_typed_errors():
     for bad in ({"max_missing": "few"}, {"max_missing": -1}, {"max_missing": True}, {"min_observed": 0}):
         with pytest.raises(InvalidParameter):
-            plan(NormClipper(), MeanImputer(**bad), GaussianMechanism())
+            plan(S.NormClipper(), S.MeanImputer(**bad), GaussianMechanism())
 
 
 def test_a_pipeline_object_plans_as_often_as_asked_and_remembers_only_the_facts_it_was_given():
-    pipe = Pipeline([("clip", NormClipper()), ("mean", GaussianMechanism())])
+    pipe = Pipeline([("clip", S.NormClipper()), ("mean", GaussianMechanism())])
     before = dict(vars(pipe))
     assert repr(pipe.plan(Domain(n_rows=10, n_features=1))) == repr(pipe.plan(Domain(n_rows=10, n_features=1)))
     assert vars(pipe).keys() - before.keys() == {"_state"}

@@ -7,29 +7,11 @@ import pandas as pd
 import pytest
 
 from ppdp import Domain, load, make_pipeline
+from ppdp import mechanisms as M
+from ppdp import transformers as S
 from ppdp.data.rows import Rows
 from ppdp.data.unit_conversion import Answers, Columns
-from ppdp.mechanisms import (
-    ExponentialMechanism,
-    GaussianMechanism,
-    LaplaceMechanism,
-    LinearRegression,
-    LogisticRegression,
-    Ridge,
-    SignMechanism,
-)
 from ppdp.privacy.noise.sampler import Noise
-from ppdp.transformers import (
-    PCA,
-    Deduplicator,
-    GridQuantizer,
-    MeanImputer,
-    MinMaxScaler,
-    NormClipper,
-    RobustScaler,
-    RowMap,
-    StandardScaler,
-)
 from ppdp.transformers.columns.column_map import ColumnMap
 
 RANGES = {"age": (0, 100), "income": (-50_000, 150_000)}
@@ -42,7 +24,7 @@ def people(n=4000, seed=0):
 
 
 def released(*steps, X=None, y=None, epsilon=1.0, seed=0, **parameters):
-    pipe = make_pipeline(MinMaxScaler(ranges=RANGES), *steps, epsilon=epsilon, random_state=seed, **parameters)
+    pipe = make_pipeline(S.MinMaxScaler(ranges=RANGES), *steps, epsilon=epsilon, random_state=seed, **parameters)
     return pipe.fit(people() if X is None else X, y)
 
 
@@ -58,32 +40,32 @@ def near(found, exact, width=5):
 
 
 class TestRawValuesAgreeWithExactOnes:
-    @pytest.mark.parametrize("middle", [[], [StandardScaler(fit_mode="noisy")], [Deduplicator()]])
-    @pytest.mark.parametrize("kind", [GaussianMechanism, LaplaceMechanism])
+    @pytest.mark.parametrize("middle", [[], [S.StandardScaler(fit_mode="noisy")], [S.Deduplicator()]])
+    @pytest.mark.parametrize("kind", [M.GaussianMechanism, M.LaplaceMechanism])
     @pytest.mark.repeated("kind")
     def test_means(self, kind, middle):
         for seed in range(3):
             near(told(*middle, kind(), statistic="mean", seed=seed), people().mean())
 
     def test_sums_where_everybody_is_there(self):
-        near(told(GaussianMechanism("sum"), statistic="sum"), people().sum())
+        near(told(M.GaussianMechanism("sum"), statistic="sum"), people().sum())
 
     def test_a_sum_of_an_unknown_number_of_rows_has_no_raw_value(self):
-        found = told(Deduplicator(), GaussianMechanism("sum"), statistic="sum").loc["age"]
+        found = told(S.Deduplicator(), M.GaussianMechanism("sum"), statistic="sum").loc["age"]
         assert np.isnan(found.raw_value)
         assert np.isnan(found.raw_standard_error)
         assert "how many rows" in found.note
 
     def test_covariances(self):
         exact = people().cov(ddof=0)
-        found = told(GaussianMechanism("covariance"), statistic="covariance")
+        found = told(M.GaussianMechanism("covariance"), statistic="covariance")
         near(found, pd.Series([exact.age.age, exact.age.income, exact.income.income], found.index))
 
     def test_counts(self):
-        found = released(Deduplicator(), GaussianMechanism("count")).release_.to_pandas().loc[0]
+        found = released(S.Deduplicator(), M.GaussianMechanism("count")).release_.to_pandas().loc[0]
         assert abs(found.raw_value - 4000) < 5 * found.raw_standard_error
 
-    @pytest.mark.parametrize("kind", [GaussianMechanism, LaplaceMechanism])
+    @pytest.mark.parametrize("kind", [M.GaussianMechanism, M.LaplaceMechanism])
     def test_histograms_have_cells_in_raw_units(self, kind):
         frame = released(kind("histogram", bins={"income": 4})).release_.to_pandas()
         np.testing.assert_allclose(frame.raw_low, [-50_000, 0, 50_000, 100_000], rtol=1e-6)
@@ -93,19 +75,19 @@ class TestRawValuesAgreeWithExactOnes:
 
     def test_a_histogram_of_a_column_that_runs_backwards(self):
         here = Columns.raw(("x",)).scaled([-2.0], [1.0])
-        query = GaussianMechanism("histogram", noise_scale=1.0)
+        query = M.GaussianMechanism("histogram", noise_scale=1.0)
         query.histogram_, grid = [np.ones(2)], {"columns": [0], "sizes": [3], "edges": [-1.0, 0.0, 1.0]}
         (found,) = query.answers(here, Domain(n_rows=10, n_features=1), query_of(grid))
         np.testing.assert_allclose(found.cells[2:], [[1.0, -1.0], [3.0, 1.0]])
 
     def test_quantiles_say_by_how_many_rows_they_miss(self):
-        found = told(ExponentialMechanism(), statistic="quantile 0.5")
+        found = told(M.ExponentialMechanism(), statistic="quantile 0.5")
         assert np.abs(found.raw_value / people().median() - 1).max() < 0.2
         assert found.raw_standard_error.isna().all()
         assert found.note.str.contains("rows more than the best candidate's in 95 % of runs").all()
 
     def test_statistics_that_stages_were_fitted_from(self):
-        frame = released(StandardScaler(fit_mode="noisy"), GaussianMechanism()).release_.to_pandas()
+        frame = released(S.StandardScaler(fit_mode="noisy"), M.GaussianMechanism()).release_.to_pandas()
         frame = frame[frame.step == "standardscaler"].set_index("column")
         near(frame[frame.statistic == "mean"], people().mean())
         near(frame[frame.statistic == "standard deviation"], people().std(ddof=0))
@@ -114,8 +96,8 @@ class TestRawValuesAgreeWithExactOnes:
         X = people(20_000)
         X.loc[::10, "age"] = np.nan
         found = told(
-            MeanImputer(fit_mode="noisy", max_missing=2000),
-            GaussianMechanism(),
+            S.MeanImputer(fit_mode="noisy", max_missing=2000),
+            M.GaussianMechanism(),
             X=X,
             statistic="mean of observed values",
         )
@@ -130,8 +112,8 @@ class TestCoefficients:
     def test_raw_ones_predict_from_the_raw_table(self):
         X, mild = people(), np.random.default_rng(1).normal(0, 5, 4000)
         y = X.age / 2 + X.income / 5000 + mild
-        for model in (LinearRegression(y_range=(0, 80)), Ridge(y_range=(0, 80), solver="output", alpha=4.0)):
-            pipe = released(StandardScaler(fit_mode="noisy", clip=None), model, X=X, y=y, epsilon=10.0)
+        for model in (M.LinearRegression(y_range=(0, 80)), M.Ridge(y_range=(0, 80), solver="output", alpha=4.0)):
+            pipe = released(S.StandardScaler(fit_mode="noisy", clip=None), model, X=X, y=y, epsilon=10.0)
             frame = pipe.release_.to_pandas()
             raw = frame[frame.statistic == "coefficient"].set_index("column").raw_value
             intercept = frame[frame.statistic == "intercept"].raw_value.item()
@@ -140,7 +122,7 @@ class TestCoefficients:
     def test_noise_on_the_model_itself_has_a_standard_error(self):
         X = people()
         y = (X.age > 50).astype(int)
-        frame = released(LogisticRegression((0, 1), solver="output"), X=X, y=y).release_.to_pandas()
+        frame = released(M.LogisticRegression((0, 1), solver="output"), X=X, y=y).release_.to_pandas()
         assert (frame.standard_error == frame.standard_error[0]).all()
         np.testing.assert_allclose(frame.raw_standard_error[:2], frame.standard_error[0] / np.array([50, 100_000]))
         shift = np.array([50 / 50, 50_000 / 100_000])
@@ -151,7 +133,7 @@ class TestCoefficients:
     def test_noise_of_training_has_none_and_says_so(self):
         X = people()
         y = np.where(X.age < 40, "a", np.where(X.age < 60, "b", "c"))
-        frame = released(LogisticRegression(("a", "b", "c")), X=X, y=y).release_.to_pandas()
+        frame = released(M.LogisticRegression(("a", "b", "c")), X=X, y=y).release_.to_pandas()
         assert list(frame.statistic[:3]) == ["coefficient of a", "coefficient of a", "intercept of a"]
         assert frame.standard_error.isna().all()
         assert frame.note.str.contains("noise of training").all()
@@ -163,9 +145,13 @@ class TestStandardErrors:
     @pytest.mark.parametrize(
         ("kind", "query", "absent"),
         [
-            *((kind, "mean", absent) for kind in (GaussianMechanism, LaplaceMechanism) for absent in (0, 300)),
-            *((kind, query, 300) for kind in (GaussianMechanism, LaplaceMechanism) for query in ("count", "histogram")),
-            *((GaussianMechanism, "covariance", absent) for absent in (0, 300)),
+            *((kind, "mean", absent) for kind in (M.GaussianMechanism, M.LaplaceMechanism) for absent in (0, 300)),
+            *(
+                (kind, query, 300)
+                for kind in (M.GaussianMechanism, M.LaplaceMechanism)
+                for query in ("count", "histogram")
+            ),
+            *((M.GaussianMechanism, "covariance", absent) for absent in (0, 300)),
         ],
     )
     @pytest.mark.repeated("absent")
@@ -188,7 +174,7 @@ class TestStandardErrors:
         noise, scale = Noise(0), mechanism.noise_scale
         draws = [read(mechanism.release(rows, question, noise, scale)["answer"]) for _ in range(300)]
         apart = np.array([(raw - exact) / error for raw, error in draws])
-        share = 1 - np.exp(-2 * np.sqrt(2)) if kind is LaplaceMechanism else 0.9545
+        share = 1 - np.exp(-2 * np.sqrt(2)) if kind is M.LaplaceMechanism else 0.9545
         assert abs((np.abs(apart) <= 2).mean() - share) <= 4 * np.sqrt(0.05 / apart.size)
         assert abs(apart.std() - 1) <= 6 / np.sqrt(apart.size)
 
@@ -197,14 +183,14 @@ class TestNeverAWrongUnit:
     @pytest.mark.parametrize(
         ("stage", "why"),
         [
-            (StandardScaler(fit_mode="exact"), "fitted without noise"),
-            (PCA(1, fit_mode="noisy"), "no scale and shift"),
-            (RowMap(np.tanh, out_ranges=(-1, 1)), "no scale and shift"),
+            (S.StandardScaler(fit_mode="exact"), "fitted without noise"),
+            (S.PCA(1, fit_mode="noisy"), "no scale and shift"),
+            (S.RowMap(np.tanh, out_ranges=(-1, 1)), "no scale and shift"),
         ],
     )
     def test_no_way_back_leaves_raw_units_blank(self, stage, why):
-        for behind in ([], [NormClipper(1.0)]):
-            found = told(stage, *behind, GaussianMechanism(), statistic="mean")
+        for behind in ([], [S.NormClipper(1.0)]):
+            found = told(stage, *behind, M.GaussianMechanism(), statistic="mean")
             assert found.value.notna().all()
             assert found.raw_value.isna().all()
             assert found.note.str.contains(why).all()
@@ -212,24 +198,27 @@ class TestNeverAWrongUnit:
     @pytest.mark.parametrize(
         ("stage", "of"),
         [
-            (NormClipper(1.0), "rows clipped to norm 1"),
-            (GridQuantizer(cell_width=0.1), "rounded to cells"),
-            (RowMap(out_ranges=(-0.5, 0.5)), "clipped to [25, 75]"),
-            (Deduplicator(), "duplicates count less"),
+            (S.NormClipper(1.0), "rows clipped to norm 1"),
+            (S.GridQuantizer(cell_width=0.1), "rounded to cells"),
+            (S.RowMap(out_ranges=(-0.5, 0.5)), "clipped to [25, 75]"),
+            (S.Deduplicator(), "duplicates count less"),
         ],
     )
     def test_of_which_values_it_is_stands_beside_it(self, stage, of):
-        note = told(stage, GaussianMechanism(), statistic="mean").note["age"]
+        note = told(stage, M.GaussianMechanism(), statistic="mean").note["age"]
         assert note.startswith("clipped to [0, 100]; ")
         assert of in note
 
     def test_the_same_range_twice_is_told_once(self):
         assert (
-            told(RowMap(out_ranges=(-1, 1)), GaussianMechanism(), statistic="mean").note["age"] == "clipped to [0, 100]"
+            told(S.RowMap(out_ranges=(-1, 1)), M.GaussianMechanism(), statistic="mean").note["age"]
+            == "clipped to [0, 100]"
         )
 
     def test_a_declared_norm_is_told(self):
-        pipe = make_pipeline(GaussianMechanism(), domain=Domain(row_norm=2.0, entry_bound=1.5)).fit(np.zeros((100, 2)))
+        pipe = make_pipeline(M.GaussianMechanism(), domain=Domain(row_norm=2.0, entry_bound=1.5)).fit(
+            np.zeros((100, 2))
+        )
         assert pipe.release_.to_pandas().note[0] == "clipped to ±1.5; rows clipped to norm 2"
 
     def test_columns_of_categories_are_shares(self):
@@ -242,18 +231,18 @@ class TestNeverAWrongUnit:
         X = pd.DataFrame({"age": np.linspace(0, 100, 500), "sex": ["f", "m", "m", "m", "m"] * 100})
         table = ColumnTransformer([("n", Theirs(), ["age"]), ("c", OneHotEncoder(categories=[["f", "m"]]), ["sex"])])
         made = ppdp.Pipeline.from_sklearn(table, ranges={"age": (0, 100)})
-        steps = [*made.steps, ("mean", GaussianMechanism())]
+        steps = [*made.steps, ("mean", M.GaussianMechanism())]
         frame = ppdp.Pipeline(steps, epsilon=20.0, random_state=0).fit(X).release_.to_pandas().set_index("column")
         near(frame, pd.Series({"n__age": 50.0, "c__sex_f": 0.2, "c__sex_m": 0.8}))
         assert frame.note["c__sex_f"].startswith("1 for this category")
 
     def test_what_has_no_column_is_shown_as_it_is(self):
-        frame = released(PCA(1, with_mean=False, fit_mode="noisy")).release_.to_pandas()
+        frame = released(S.PCA(1, with_mean=False, fit_mode="noisy")).release_.to_pandas()
         assert frame.raw_value.isna().all()
         assert frame.value.notna().all()
 
     def test_released_rows_are_a_table_like_the_one_that_came_in(self):
-        assert list(released(SignMechanism()).release_.to_pandas().columns) == list(NAMES)
+        assert list(released(M.SignMechanism()).release_.to_pandas().columns) == list(NAMES)
 
 
 class TestColumns:
@@ -269,7 +258,7 @@ class TestColumns:
 
     def test_a_robust_scaler_is_undone(self):
         X = people(500).to_numpy()
-        stage = RobustScaler(min_width=0.001, clip=50.0).fit(X)
+        stage = S.RobustScaler(min_width=0.001, clip=50.0).fit(X)
         here = stage.units(Columns.raw(NAMES))
         scaled = stage.transform(X)
         np.testing.assert_allclose(np.array([here.value(row) for row in scaled[:9]]), X[:9])
@@ -281,28 +270,30 @@ class TestColumns:
 
 class TestShown:
     def test_a_notebook_has_the_table_of_the_release_and_of_the_pipeline(self):
-        pipe = released(GaussianMechanism())
+        pipe = released(M.GaussianMechanism())
         page = pipe.release_._repr_html_()
         assert "age" in page
         assert "clipped to [0, 100]" in page
         assert page in pipe._repr_html_()
 
     def test_long_tables_are_cut(self):
-        page = released(GaussianMechanism("histogram", bins=200)).release_._repr_html_()
+        page = released(M.GaussianMechanism("histogram", bins=200)).release_._repr_html_()
         assert "the first 24 of 400 numbers" in page
 
     def test_names_are_shown_as_text(self):
         X = pd.DataFrame({"<b>": np.zeros(100)})
-        pipe = make_pipeline(MinMaxScaler(ranges={"<b>": (0, 1)}), GaussianMechanism()).fit(X)
+        pipe = make_pipeline(S.MinMaxScaler(ranges={"<b>": (0, 1)}), M.GaussianMechanism()).fit(X)
         assert "<b>" not in pipe.release_._repr_html_()
 
     def test_copies_and_exports_tell_the_same(self, tmp_path):
         X = people()
-        pipe = make_pipeline(MinMaxScaler(ranges=RANGES), StandardScaler(), GaussianMechanism(), epsilon=1.0).fit(X)
+        pipe = make_pipeline(S.MinMaxScaler(ranges=RANGES), S.StandardScaler(), M.GaussianMechanism(), epsilon=1.0).fit(
+            X
+        )
         pipe.export(tmp_path / "out.zip")
         for other in (pickle.loads(pickle.dumps(pipe)), load(tmp_path / "out.zip")):
             pd.testing.assert_frame_equal(other.release_.to_pandas(), pipe.release_.to_pandas())
 
     def test_column_map_alone(self):
-        pipe = make_pipeline(ColumnMap(ranges=(0, 10)), GaussianMechanism(), random_state=0)
+        pipe = make_pipeline(ColumnMap(ranges=(0, 10)), M.GaussianMechanism(), random_state=0)
         near(pipe.fit(np.full((2000, 2), 5.0)).release_.to_pandas(), 5.0)

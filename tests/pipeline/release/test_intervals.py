@@ -11,19 +11,10 @@ from scipy.stats import dlaplace
 from sklearn import linear_model
 
 from ppdp import Domain, load, make_pipeline
+from ppdp import mechanisms as M
 from ppdp.data.rows import Rows
 from ppdp.data.unit_conversion import Columns, half_width, quotient_ends
 from ppdp.exceptions import ExportError, InvalidParameter
-from ppdp.mechanisms import (
-    ExponentialMechanism,
-    GaussianMechanism,
-    LaplaceMechanism,
-    LinearRegression,
-    LinearSVC,
-    LogisticRegression,
-    PoissonRegressor,
-    Ridge,
-)
 from ppdp.mechanisms.learn.errors import UNKNOWN, Errors, errors_of_coefficients
 from ppdp.privacy.noise.sampler import Noise
 from ppdp.transformers import Deduplicator, MinMaxScaler, StandardScaler
@@ -68,8 +59,8 @@ class TestNoise:
 
 CENTRES = {"inside": 0.3, "at the edge": NORM / math.sqrt(D)}
 QUERIES = [
-    *((GaussianMechanism, query) for query in ("mean", "sum", "count", "histogram", "covariance")),
-    *((LaplaceMechanism, query) for query in ("mean", "sum", "count", "histogram")),
+    *((M.GaussianMechanism, query) for query in ("mean", "sum", "count", "histogram", "covariance")),
+    *((M.LaplaceMechanism, query) for query in ("mean", "sum", "count", "histogram")),
 ]
 
 
@@ -123,7 +114,7 @@ def test_queries_are_covered(kind, query, centre, absent):
 def test_around_what_was_moved_they_would_not_cover():
     """So the case at the edge is one: the same widths around values in the ball miss more often."""
     rows = Rows.of(np.full((N, D), NORM / math.sqrt(D)))
-    mechanism, domain, question = asked(GaussianMechanism, "mean", 1.0)
+    mechanism, domain, question = asked(M.GaussianMechanism, "mean", 1.0)
     hits, naive = [], []
     for seed in range(400):
         low, high, value = intervals(mechanism, rows, domain, question, seed)
@@ -150,8 +141,8 @@ class TestPopulation:
     def test_means_and_counts_are_covered(self):
         """Over draws of rows as well as of noise."""
         edges, hits, narrow = [-2.0, -0.5, 0.0, 2.0], [], []
-        mean = make_pipeline(MinMaxScaler(ranges=(-2, 2)), GaussianMechanism("covariance"), epsilon=1, delta=1e-5)
-        rows = make_pipeline(MinMaxScaler(ranges=(-2, 2)), LaplaceMechanism("histogram", bins=edges), epsilon=2)
+        mean = make_pipeline(MinMaxScaler(ranges=(-2, 2)), M.GaussianMechanism("covariance"), epsilon=1, delta=1e-5)
+        rows = make_pipeline(MinMaxScaler(ranges=(-2, 2)), M.LaplaceMechanism("histogram", bins=edges), epsilon=2)
         for seed in range(rounds(60)):
             X = np.random.default_rng([seed, 1]).uniform(-1, 1, (300, 2))
             for pipe, name, truth in ((mean, "mean", 0.0), (rows, "rows", [75, 75, 150] * 2)):
@@ -165,7 +156,7 @@ class TestPopulation:
     def test_rows_of_one_person_are_no_sample(self):
         domain = Domain(rows_per_unit=2)
         pipe = make_pipeline(
-            MinMaxScaler(ranges=(-1, 1)), GaussianMechanism("covariance"), domain=domain, epsilon=1, delta=1e-5
+            MinMaxScaler(ranges=(-1, 1)), M.GaussianMechanism("covariance"), domain=domain, epsilon=1, delta=1e-5
         )
         found = pipe.fit(np.random.default_rng(0).uniform(-1, 1, (300, 2))).release_.conf_int()
         assert found["lower"].notna().all()
@@ -186,9 +177,9 @@ def table(n, d, seed, kind="logistic"):
 
 
 MODELS = {
-    "logistic": (LogisticRegression((0, 1)), linear_model.LogisticRegression(tol=1e-9)),
-    "squared": (LinearRegression(y_range=(-1, 1)), linear_model.LinearRegression()),
-    "Poisson": (PoissonRegressor(y_range=(0, 12)), linear_model.PoissonRegressor(alpha=0, tol=1e-9)),
+    "logistic": (M.LogisticRegression((0, 1)), linear_model.LogisticRegression(tol=1e-9)),
+    "squared": (M.LinearRegression(y_range=(-1, 1)), linear_model.LinearRegression()),
+    "Poisson": (M.PoissonRegressor(y_range=(0, 12)), linear_model.PoissonRegressor(alpha=0, tol=1e-9)),
 }
 
 
@@ -222,17 +213,17 @@ class TestNoneWhereNoneIsKnown:
         return pipe.fit(X, labels if y is None else y(labels)).release_.conf_int()
 
     def test_where_noise_hides_the_curvature(self):
-        found = self.told(LogisticRegression((0, 1), solver="newton"), d=12)
+        found = self.told(M.LogisticRegression((0, 1), solver="newton"), d=12)
         assert found["upper"].isna().all()
         assert found["note"].str.contains("no standard error").all()
 
     @pytest.mark.parametrize(
         "model",
         [
-            LogisticRegression((0, 1), solver="dpgd"),
-            LinearSVC((0, 1)),
-            LogisticRegression((0, 1, 2)),
-            Ridge((-1, 1), solver="dpgd"),
+            M.LogisticRegression((0, 1), solver="dpgd"),
+            M.LinearSVC((0, 1)),
+            M.LogisticRegression((0, 1, 2)),
+            M.Ridge((-1, 1), solver="dpgd"),
         ],
     )
     def test_of_descent_and_of_several_scores(self, model):
@@ -243,7 +234,7 @@ class TestNoneWhereNoneIsKnown:
         """A direction without variance is not known, unless a penalty bends the loss there."""
         X, y, _ = table(240_000, 3, 0)
         X[:, 1] = 0.25
-        model = LogisticRegression((0, 1)) if penalised else LinearRegression(y_range=(0, 1))
+        model = M.LogisticRegression((0, 1)) if penalised else M.LinearRegression(y_range=(0, 1))
         pipe = make_pipeline(MinMaxScaler(ranges=(-1, 1)), model, epsilon=3, delta=1e-6, random_state=0)
         found = pipe.fit(X, y).release_.conf_int().set_index("column")
         assert not penalised or found.loc[["x0", "x2"], "population_upper"].notna().all()
@@ -252,19 +243,19 @@ class TestNoneWhereNoneIsKnown:
         assert not penalised or found.loc["x1", "lower"] < 0 < found.loc["x1", "upper"]
 
     def test_of_drawing_rows_with_weights(self):
-        found = self.told(LogisticRegression((0, 1), class_weight={0: 1.0, 1: 0.5}), n=40_000)
+        found = self.told(M.LogisticRegression((0, 1), class_weight={0: 1.0, 1: 0.5}), n=40_000)
         assert found["upper"].notna().all()
         assert found["population_upper"].isna().all()
 
     def test_of_what_was_chosen(self):
         X, _, _ = table(3000, 2, 0)
-        pipe = make_pipeline(MinMaxScaler(ranges=(-1, 1)), ExponentialMechanism(), epsilon=1, delta=1e-6)
+        pipe = make_pipeline(MinMaxScaler(ranges=(-1, 1)), M.ExponentialMechanism(), epsilon=1, delta=1e-6)
         found = pipe.fit(X).release_.conf_int()
         assert found["upper"].isna().all()
         assert found["note"].str.contains("95 % of runs").all()
 
     def test_of_coefficients_that_were_moved_into_their_ball(self):
-        models = [Ridge((-1, 1), solver="output", max_coef_norm=norm) for norm in (5.0, 1e-3)]
+        models = [M.Ridge((-1, 1), solver="output", max_coef_norm=norm) for norm in (5.0, 1e-3)]
         free, moved = (self.told(model, y=lambda labels: labels * 1.0 - 0.5) for model in models)
         assert free["upper"].notna().all()
         assert moved["upper"].isna().all()
@@ -286,14 +277,14 @@ class TestNoneWhereNoneIsKnown:
 class TestTheTable:
     def test_is_the_same_from_a_file(self, tmp_path):
         X, y, _ = table(20_000, 3, 0)
-        pipe = make_pipeline(MinMaxScaler(ranges=(-1, 1)), LogisticRegression((0, 1)), epsilon=1, delta=1e-6)
+        pipe = make_pipeline(MinMaxScaler(ranges=(-1, 1)), M.LogisticRegression((0, 1)), epsilon=1, delta=1e-6)
         own = pipe.fit(X, y).release_.conf_int(0.1)
         pipe.export(tmp_path / "model.zip")
         pd.testing.assert_frame_equal(load(tmp_path / "model.zip").release_.conf_int(0.1), own)
 
     def test_has_raw_units_or_those_of_the_release(self):
         X, _, _ = table(2000, 2, 0)
-        pipe = make_pipeline(MinMaxScaler(ranges=(-3, 5)), GaussianMechanism(), epsilon=1, delta=1e-6).fit(X)
+        pipe = make_pipeline(MinMaxScaler(ranges=(-3, 5)), M.GaussianMechanism(), epsilon=1, delta=1e-6).fit(X)
         raw, own = pipe.release_.conf_int(), pipe.release_.conf_int(raw=False)
         for name in ("value", "lower", "upper"):
             assert np.allclose(raw[name], 1 + 4 * own[name])
@@ -301,14 +292,16 @@ class TestTheTable:
 
     def test_narrows_as_alpha_grows(self):
         X, y, _ = table(20_000, 2, 0)
-        pipe = make_pipeline(MinMaxScaler(ranges=(-1, 1)), LogisticRegression((0, 1)), epsilon=1, delta=1e-6).fit(X, y)
+        pipe = make_pipeline(MinMaxScaler(ranges=(-1, 1)), M.LogisticRegression((0, 1)), epsilon=1, delta=1e-6).fit(
+            X, y
+        )
         wide, narrow = (pipe.release_.conf_int(alpha) for alpha in (0.01, 0.5))
         assert (wide["lower"] < narrow["lower"]).all()
         assert (wide["population_upper"] > narrow["population_upper"]).all()
 
     @pytest.mark.parametrize("alpha", [0, 1, -0.1, "5 %", math.nan])
     def test_wants_a_probability(self, alpha):
-        pipe = make_pipeline(MinMaxScaler(ranges=(-1, 1)), GaussianMechanism(), epsilon=1, delta=1e-6)
+        pipe = make_pipeline(MinMaxScaler(ranges=(-1, 1)), M.GaussianMechanism(), epsilon=1, delta=1e-6)
         with pytest.raises(InvalidParameter, match="alpha"):
             pipe.fit(table(300, 2, 0)[0]).release_.conf_int(alpha)
 
@@ -318,11 +311,11 @@ class TestBeforeAFit:
     @pytest.mark.parametrize(
         "query",
         [
-            GaussianMechanism(),
-            GaussianMechanism("sum"),
-            GaussianMechanism("histogram", bins=3),
-            LaplaceMechanism(),
-            LaplaceMechanism("count"),
+            M.GaussianMechanism(),
+            M.GaussianMechanism("sum"),
+            M.GaussianMechanism("histogram", bins=3),
+            M.LaplaceMechanism(),
+            M.LaplaceMechanism("count"),
         ],
         ids=lambda query: f"{type(query).__name__} {query.query}",
     )
@@ -340,7 +333,7 @@ class TestBeforeAFit:
             assert np.allclose(expected["half_width"][:3], width[:3], rtol=1e-3)
 
     def test_stages_are_in_it_and_models_are_rehearsed(self):
-        steps = MinMaxScaler(ranges=(-1, 1)), StandardScaler(fit_mode="noisy"), LogisticRegression((0, 1))
+        steps = MinMaxScaler(ranges=(-1, 1)), StandardScaler(fit_mode="noisy"), M.LogisticRegression((0, 1))
         pipe = make_pipeline(*steps, epsilon=1, delta=1e-6, domain=Domain(n_rows=2000, n_features=3))
         found, plan = pipe.expected_errors(), pipe.plan()
         means = found[found["statistic"] == "mean"]

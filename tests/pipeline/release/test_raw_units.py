@@ -7,23 +7,9 @@ import pandas as pd
 import pytest
 
 from ppdp import Domain, Pipeline, declare, load, make_column_map, make_pipeline
+from ppdp import transformers as S
 from ppdp.exceptions import InvalidParameter
 from ppdp.mechanisms import ExponentialMechanism, GaussianMechanism, LaplaceMechanism, LogisticRegression, Ridge
-from ppdp.transformers import (
-    PCA,
-    CategoryEncoder,
-    DateEncoder,
-    Deduplicator,
-    GridDeduplicator,
-    GridQuantizer,
-    MeanImputer,
-    MinMaxScaler,
-    NormClipper,
-    RobustScaler,
-    RowMap,
-    StandardScaler,
-    TargetMeanEncoder,
-)
 
 N = 3000
 FIRST, LAST = "1950-01-01", "2010-01-01"
@@ -39,7 +25,7 @@ def people():
 PEOPLE = people()
 AGES = PEOPLE[["age"]]
 ONE = Domain(n_rows=N, n_features=1, feature_names=("age",))
-SCALE = MinMaxScaler(ranges={"age": (18, 80)})
+SCALE = S.MinMaxScaler(ranges={"age": (18, 80)})
 
 
 def declared(**facts):
@@ -69,7 +55,12 @@ class TestWhatIsWritten:
     @pytest.mark.parametrize("kind", [GaussianMechanism, LaplaceMechanism])
     @pytest.mark.parametrize(
         "more",
-        [[], [Deduplicator()], [GridQuantizer(cell_width=1e-6)], [MinMaxScaler(ranges=(-1, 1), feature_range=(0, 1))]],
+        [
+            [],
+            [S.Deduplicator()],
+            [S.GridQuantizer(cell_width=1e-6)],
+            [S.MinMaxScaler(ranges=(-1, 1), feature_range=(0, 1))],
+        ],
         ids=lambda more: "-".join(type(stage).__name__ for stage in more),
     )
     @pytest.mark.repeated("kind")
@@ -80,7 +71,7 @@ class TestWhatIsWritten:
         within(frame, [(PEOPLE.age < 30).sum(), (PEOPLE.age >= 30).sum()])
 
     def test_they_are_raw_behind_an_imputer_and_a_scaler_that_runs_backwards(self):
-        steps = [("scale", MinMaxScaler({"age": (18, 80)}, feature_range=(-1, 1))), ("fill", MeanImputer())]
+        steps = [("scale", S.MinMaxScaler({"age": (18, 80)}, feature_range=(-1, 1))), ("fill", S.MeanImputer())]
         assert list(table(steps, GaussianMechanism("histogram", bins=[20, 30, 40]), AGES).raw_low) == [20.0, 30.0]
 
     @pytest.mark.parametrize(
@@ -107,7 +98,7 @@ class TestWhatIsWritten:
             table(steps, GaussianMechanism("histogram", bins={"age": [20, 30, 40]}))
 
     def test_a_number_of_cells_divides_the_public_range_of_each_column(self):
-        steps = [("scale", make_column_map((MinMaxScaler((0, 100), feature_range=(0, 1)), ["age"])))]
+        steps = [("scale", make_column_map((S.MinMaxScaler((0, 100), feature_range=(0, 1)), ["age"])))]
         frame = table(steps, GaussianMechanism("histogram", bins=4))
         np.testing.assert_allclose(frame.raw_low, [0, 25, 50, 75])
         assert table(steps, ExponentialMechanism(candidates=101)).raw_value.item() in range(101)
@@ -131,19 +122,20 @@ class TestWhatIsWritten:
         "last", [ExponentialMechanism(candidates=range(18, 81)), GaussianMechanism("histogram", bins=[18, 40, 80])]
     )
     def test_numbers_for_one_column_are_none_for_another(self, last):
-        steps = [("scale", MinMaxScaler(ranges={"age": (18, 80), "income": (0, 100_000)}))]
+        steps = [("scale", S.MinMaxScaler(ranges={"age": (18, 80), "income": (0, 100_000)}))]
         X = AGES.assign(income=1000.0 * AGES["age"])
         with pytest.raises(InvalidParameter, match="next to nothing of the public range of 'income'"):
             table(steps, last, X)
-        table([("scale", MinMaxScaler(ranges=(0, 100)))], last, X)
-        table([("scale", MinMaxScaler(ranges=(18, 500)))], last, X)
+        table([("scale", S.MinMaxScaler(ranges=(0, 100)))], last, X)
+        table([("scale", S.MinMaxScaler(ranges=(18, 500)))], last, X)
 
     def test_outer_edges_may_lie_beyond(self):
         frame = table(scaled(), GaussianMechanism("histogram", bins=[0, 30, 50, 120]), AGES)
         within(frame, np.histogram(PEOPLE.age, [0, 30, 50, 120])[0])
 
     @pytest.mark.parametrize(
-        "stage", [StandardScaler(), PCA(1), RowMap(np.tanh, out_ranges=(-1, 1)), MinMaxScaler(quantiles=(0.1, 0.9))]
+        "stage",
+        [S.StandardScaler(), S.PCA(1), S.RowMap(np.tanh, out_ranges=(-1, 1)), S.MinMaxScaler(quantiles=(0.1, 0.9))],
     )
     def test_behind_no_public_scale_they_are_those_of_the_step(self, stage):
         slip = Pipeline([*scaled(stage), ("last", GaussianMechanism("histogram", bins=[20, 30, 40]))], epsilon=5.0)
@@ -153,16 +145,16 @@ class TestWhatIsWritten:
 
     def test_a_clip_narrows_the_public_range(self):
         with pytest.raises(InvalidParameter, match=r"33\.5 to 64\.5"):
-            table(scaled(NormClipper(0.5)), GaussianMechanism("histogram", bins=[20, 30, 40]), AGES)
+            table(scaled(S.NormClipper(0.5)), GaussianMechanism("histogram", bins=[20, 30, 40]), AGES)
 
     @pytest.mark.parametrize(
         "stage",
         [
-            MinMaxScaler({"age": (18, 80)}),
-            MinMaxScaler({"age": (0, 120)}),
-            RowMap(out_ranges={"age": (18, 80)}),
-            GridQuantizer(cell_width=5.0),
-            GridDeduplicator(cell_width=5.0),
+            S.MinMaxScaler({"age": (18, 80)}),
+            S.MinMaxScaler({"age": (0, 120)}),
+            S.RowMap(out_ranges={"age": (18, 80)}),
+            S.GridQuantizer(cell_width=5.0),
+            S.GridDeduplicator(cell_width=5.0),
         ],
         ids=lambda stage: type(stage).__name__,
     )
@@ -195,7 +187,7 @@ class TestWhatIsRead:
         assert "days since 1970-01-01" in frame.note["born"]
 
     def test_sums_of_columns_of_categories_are_counts_by_name(self):
-        for first in (CategoryEncoder({"town": ["A", "B"]}), CategoryEncoder("private", max_categories=4)):
+        for first in (S.CategoryEncoder({"town": ["A", "B"]}), S.CategoryEncoder("private", max_categories=4)):
             steps = [("code", make_column_map((first, ["town"])))]
             counts = table(steps, GaussianMechanism("sum")).set_index("category")
             within(counts.loc[["A", "B"]], PEOPLE.town.value_counts()[["A", "B"]])
@@ -203,13 +195,16 @@ class TestWhatIsRead:
     @pytest.mark.parametrize(
         ("encoder", "names"),
         [
-            (CategoryEncoder({"town": ["A", "B", "C"]}, encoding="ordinal"), ["missing", "A", "B", "C", "other"]),
-            (CategoryEncoder({"town": ["A", "B"]}, encoding="ordinal", other=None), ["none of these", "A", "B"]),
+            (S.CategoryEncoder({"town": ["A", "B", "C"]}, encoding="ordinal"), ["missing", "A", "B", "C", "other"]),
+            (S.CategoryEncoder({"town": ["A", "B"]}, encoding="ordinal", other=None), ["none of these", "A", "B"]),
             (
-                CategoryEncoder({"town": ["A", "B"]}, encoding="ordinal", add_indicator=True),
+                S.CategoryEncoder({"town": ["A", "B"]}, encoding="ordinal", add_indicator=True),
                 ["A", "B", "other", "missing"],
             ),
-            (CategoryEncoder("private", encoding="ordinal", max_categories=4), ["missing", "A", "B", "C", "", "other"]),
+            (
+                S.CategoryEncoder("private", encoding="ordinal", max_categories=4),
+                ["missing", "A", "B", "C", "", "other"],
+            ),
         ],
     )
     def test_a_histogram_of_codes_has_a_cell_for_every_category(self, encoder, names):
@@ -219,7 +214,7 @@ class TestWhatIsRead:
         within(known, [(PEOPLE.town == name).sum() for name in known.category])
 
     def test_explicit_edges_name_all_categories_of_a_cell(self):
-        coded = CategoryEncoder({"town": ["A", "B", "C"]}, encoding="ordinal", add_indicator=True, other=None)
+        coded = S.CategoryEncoder({"town": ["A", "B", "C"]}, encoding="ordinal", add_indicator=True, other=None)
         frame = table([("code", coded)], GaussianMechanism("histogram", bins=[-0.5, 1.5, 3.5]), PEOPLE[["town"]])
         assert list(frame.category) == ["another, A, B", "C, missing"]
 
@@ -257,10 +252,10 @@ class TestWhatIsRead:
     @pytest.mark.parametrize(
         ("stage", "statistic"),
         [
-            (StandardScaler(fit_mode="noisy"), "standard deviation"),
-            (RobustScaler(fit_mode="noisy"), "quantile 0.5"),
-            (RobustScaler(fit_mode="exact"), "median"),
-            (MinMaxScaler(quantiles=(0.05, 0.95), fit_mode="noisy"), "quantile 0.05"),
+            (S.StandardScaler(fit_mode="noisy"), "standard deviation"),
+            (S.RobustScaler(fit_mode="noisy"), "quantile 0.5"),
+            (S.RobustScaler(fit_mode="exact"), "median"),
+            (S.MinMaxScaler(quantiles=(0.05, 0.95), fit_mode="noisy"), "quantile 0.05"),
         ],
     )
     def test_scalers_that_leave_categories_as_they_are(self, stage, statistic):
@@ -274,18 +269,18 @@ class TestWhatIsRead:
         assert list(frame.category) == ["not F", "F"]
 
     def test_a_notebook_has_categories_and_dates(self):
-        codes = CategoryEncoder({"town": ["A", "B"]}, encoding="ordinal")
+        codes = S.CategoryEncoder({"town": ["A", "B"]}, encoding="ordinal")
         page = released([("code", codes)], GaussianMechanism("histogram"), PEOPLE[["town"]]).release_._repr_html_()
         assert "town = A" in page
         page = released(declared(), GaussianMechanism("histogram", bins={"born": [FIRST, "1980-01-01", LAST]}))
         assert "1980-01-01" in page.release_._repr_html_()
 
     def test_encoders_alone_have_units(self):
-        frame = table([("date", DateEncoder({"born": (FIRST, LAST)}))], GaussianMechanism(), PEOPLE[["born"]])
+        frame = table([("date", S.DateEncoder({"born": (FIRST, LAST)}))], GaussianMechanism(), PEOPLE[["born"]])
         assert abs(pd.Timestamp(frame.date.item()) - PEOPLE.born.mean()) < pd.Timedelta(days=300)
 
     def test_codes_keep_their_names_in_front_of_mean_labels(self):
-        steps = [("code", CategoryEncoder({"town": ["A", "B"]}, encoding="ordinal")), ("mean", TargetMeanEncoder())]
+        steps = [("code", S.CategoryEncoder({"town": ["A", "B"]}, encoding="ordinal")), ("mean", S.TargetMeanEncoder())]
         y = (PEOPLE.age > 50).astype(int)
         frame = released(steps, LogisticRegression((0, 1)), PEOPLE[["town"]], y).release_.to_pandas()
         assert {"town = A", "town = B", "town = other"} <= set(frame.column)

@@ -5,20 +5,9 @@ import pytest
 from sklearn.base import BaseEstimator, TransformerMixin
 
 from ppdp import Domain, Ledger, Pipeline, PrivateSearchCV
+from ppdp import transformers as S
 from ppdp.exceptions import InvalidParameter
 from ppdp.mechanisms import LinearRegression, LogisticRegression
-from ppdp.transformers import (
-    PCA,
-    MeanImputer,
-    MinMaxScaler,
-    NormClipper,
-    Public,
-    RandomProjection,
-    RegressionImputer,
-    RowMap,
-    SoftPCA,
-    StandardScaler,
-)
 
 N, D = 3000, 7
 BINARY = LogisticRegression(classes=(0, 1), max_iter=5)
@@ -42,7 +31,7 @@ def rows(seed=0, n=N):
 class TestRowsThatMix:
     """One replaced validation row could turn the scores of all rows that stand on a decision boundary."""
 
-    public = Public(Mixing().fit(rows()), lipschitz=2.0, row_norm=1.0, rounding=1e-8)
+    public = S.Public(Mixing().fit(rows()), lipschitz=2.0, row_norm=1.0, rounding=1e-8)
 
     def search(self, *stages, grid=None, **parameters):
         pipe = Pipeline([*stages, ("model", BINARY)], domain=Domain(row_norm=1.0))
@@ -56,22 +45,22 @@ class TestRowsThatMix:
         assert len(ledger) == 0
 
     def test_are_refused_in_one_candidate(self):
-        quiet = Public.example()
+        quiet = S.Public.example()
         with pytest.raises(InvalidParameter, match="rounding"):
             self.search(("ours", quiet), grid={"ours": [quiet, self.public]}).plan(Domain(n_rows=N, n_features=D))
 
     def test_rows_that_keep_their_bits_are_not(self):
-        assert self.search(("ours", Public.example())).plan(Domain(n_rows=N, n_features=D)).kept
+        assert self.search(("ours", S.Public.example())).plan(Domain(n_rows=N, n_features=D)).kept
 
 
 STEPS = {
-    "products": [NormClipper(3.0), PCA(3, output="projected", fit_mode="noisy"), SoftPCA(fit_mode="noisy")],
-    "projected on a subspace": [NormClipper(3.0), PCA(3, with_mean=True, fit_mode="noisy")],
-    "random": [NormClipper(3.0), RandomProjection(5), StandardScaler(fit_mode="noisy")],
-    "clipped after a map that turns rows into columns": [RowMap(np.asfortranarray, out_norm=3.0), NormClipper(2.5)],
-    "means": [MinMaxScaler(ranges=(-5, 5)), MeanImputer(fit_mode="noisy"), NormClipper(1.0)],
-    "means of columns": [RowMap(np.asfortranarray, out_ranges=(-5, 5)), MeanImputer(fit_mode="noisy")],
-    "regression": [RowMap(np.asfortranarray, out_norm=3.0), RegressionImputer(fit_mode="noisy"), SoftPCA()],
+    "products": [S.NormClipper(3.0), S.PCA(3, output="projected", fit_mode="noisy"), S.SoftPCA(fit_mode="noisy")],
+    "projected on a subspace": [S.NormClipper(3.0), S.PCA(3, with_mean=True, fit_mode="noisy")],
+    "random": [S.NormClipper(3.0), S.RandomProjection(5), S.StandardScaler(fit_mode="noisy")],
+    "clipped after a map that turns rows into columns": [S.RowMap(np.asfortranarray, out_norm=3.0), S.NormClipper(2.5)],
+    "means": [S.MinMaxScaler(ranges=(-5, 5)), S.MeanImputer(fit_mode="noisy"), S.NormClipper(1.0)],
+    "means of columns": [S.RowMap(np.asfortranarray, out_ranges=(-5, 5)), S.MeanImputer(fit_mode="noisy")],
+    "regression": [S.RowMap(np.asfortranarray, out_norm=3.0), S.RegressionImputer(fit_mode="noisy"), S.SoftPCA()],
 }
 MODELS = {
     "two classes": BINARY,
