@@ -23,6 +23,7 @@ from ppdp.certificate.share.files import MOST_BYTES, Saved, refuse_ending, write
 from ppdp.certificate.share.registry_record import Registered
 from ppdp.certificate.share.signature import Signature, checked, sign
 from ppdp.core.checks import path_of
+from ppdp.core.names import no_attribute
 from ppdp.exceptions import CertificateError, InvalidParameter
 from ppdp.privacy.loss import PrivacyLoss
 
@@ -69,6 +70,9 @@ class Certificate(Registered, Saved):
     def _keep(self, **values: Any) -> None:
         for name, value in values.items():
             object.__setattr__(self, name, value)
+
+    def __getattr__(self, name: str) -> Any:
+        raise no_attribute(self, name)
 
     def __setattr__(self, name: str, value: Any = None) -> None:
         raise AttributeError("a certificate does not change.")

@@ -30,6 +30,10 @@ _KINDS = {
     "string": "text",
 }
 _GONE = {
+    "target": 'label = "COLUMN".',
+    "person": 'groups = "COLUMN" here, and adjacency = {person = ROWS} in [domain].',
+    "engine": "leave it out and pass --engine.",
+    **dict.fromkeys(("sep", "decimal", "thousands"), "pandas.read_csv(path, sep=..., ...).to_csv(name, index=False)."),
     "user_level": "person = ROWS, as many of each person at most.",
     "ledger": "leave it out and pass --ledger PATH.",
     "random_state": "leave it out: seeded noise protects no one, so it is never exported.",
@@ -190,7 +194,9 @@ def _misuse(error: Any, path: Path) -> Misuse:
         if keys == ["data"] and key in _OF_COLUMNS:
             fix = '[columns] with a line for every column: id = "drop", sex = ["F", "M"], age = [0, 110].'
             return Misuse(f"{key} is declared in [columns] now.", place=place_of(path, [*keys, key]), fix=fix)
-        own = f"[{key}] in a line of its own, a table behind this one." if key in schema()["properties"] else None
+        tables = schema()["properties"]
+        own = next((f"{key} in [{name}]." for name, one in tables.items() if key in one.get("properties", {})), None)
+        own = f"[{key}] in a line of its own, a table behind this one." if key in tables else own
         fix = _GONE.get(key) or own or suggestion(key, known)
         return Misuse(f"the key {key!r} is unknown.", place=place_of(path, [*keys, key]), fix=fix)
     if error.validator == "required":

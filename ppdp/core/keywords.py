@@ -147,7 +147,7 @@ INSTEAD: dict[str, str] = {
     **dict.fromkeys(("sample_weight", "sample_weights"), _WEIGHTS),
     **dict.fromkeys(("penalty", "l1_ratio"), _PENALTY),
     **dict.fromkeys(("fill_value", "missing_values"), _KIND),
-    "strategy": f"{_KIND[:-1]}; bins lie between released quantiles, those of public ranges come of from_sklearn.",
+    "strategy": f"leave it out: bins lie between released quantiles (public ones: from_sklearn); for gaps {_KIND}",
     "ignore_implicit_zeros": "leave it out: zeros are values like any other.",
     "priors": "leave it out: shares of classes are released with their moments.",
     "quantile_method": "leave it out: quantiles are chosen with noise.",

@@ -147,7 +147,7 @@ def check_numeric(table: Any, names: Collection[str] | None, coded: Callable[[An
 
 _SHAPED = (
     "X of rows and columns, table[['column', ...]], or pd.DataFrame(X) of a list of dicts; y of as many labels, "
-    "table['column']; of columns of 0 and 1 y.idxmax(axis=1)."
+    "table['column']; of columns of 0 and 1 y.idxmax(axis=1), of several targets one in each fit."
 )
 _FIXES = (  # of scikit-learn's messages, by how they begin
     ("The feature names", "the columns of the fit in their order: table[list(step.feature_names_in_)]."),
@@ -257,7 +257,7 @@ def check_labels(X: Any, y: Any, estimator: Any, *, unbounded: bool = False) -> 
     _publicly(lambda: column_or_1d(filler, warn=True))
     if not isinstance(X, DeferredTable) and len(y) != np.shape(X)[0]:
         what = "Found input variables with inconsistent numbers of samples: y must have one entry for every row of X."
-        raise InvalidInput(what, fix="X and y of the same rows, in the same order.")
+        raise InvalidInput(what, fix="X and y of the same rows, in the same order; y='its column' of X.")
     return y
 
 

@@ -249,6 +249,7 @@ def test_ranges_of_other_types(value, table):
         (lambda rows, _: Pipeline([("range", MinMaxScaler({"AGE": (18, 80)}))]).fit(rows[["age"]]), ["'age' by 'AGE'"]),
         (lambda rows, y: classifier(rows, np.column_stack([y, ~y])), ["table['column']"]),
         (lambda rows, y: classifier(rows, y[:9]), ["same rows"]),
+        (lambda rows, y: classifier(rows, ["outcome"]), ["y='its column'"]),
         (lambda rows, y: Pipeline([("m", LogisticRegression())]).fit(rows, "outcom"), ["y='outcome'"]),
         (lambda rows, y: classifier(rows, y).predict(rows[["age"]].to_dict("records")), ["pd.DataFrame(X)"]),
         (lambda rows, y: classifier(rows, y).predict(rows[["age"]].to_dict()), ["pd.DataFrame(X)"]),
@@ -316,6 +317,7 @@ def regressor(table, y, y_range=(0, 1e5)):
         ("[18, 80]", "18", "{private = 20}"),
         ("[columns]", "columns = {}", "[columns] in a line of its own"),
         ('"income"', '["income"]', 'write "income"'),
+        ('label = "income"', 'label = "income"\nmax_weight = 2', "max_weight in [domain]"),
     ],
 )
 def test_refusals_of_the_command_line_say_what_to_write(wrong, right, words, table, tmp_path, capsys):
@@ -584,6 +586,9 @@ def test_an_export_into_no_folder(table, tmp_path):
         (lambda pipe: pipe.predict_prob, "'predict_proba'"),
         (lambda pipe: pipe.fit_predict, "pipe.fit(X, y)"),
         (lambda pipe: pipe.feature_importances_, "to_pandas()"),
+        (lambda pipe: pipe.release_.mean, "to_pandas()"),
+        (lambda pipe: pipe.certificate_.epsilonn, "'epsilon'"),
+        (lambda pipe: Ledger(epsilon=1.0, delta=1e-5).remaining, "entries, epsilon"),
     ],
 )
 def test_what_a_fitted_pipeline_is_asked_for(slip, words, table):

@@ -14,6 +14,14 @@ from ppdp.data.unit_conversion import Codes, Columns
 from ppdp.exceptions import InvalidParameter
 
 MOST_CATEGORIES = 1024
+CLIPPED = (
+    "beside categories, numbers of {} below -1 or above 1 count as these ends, and no stage in front says that they lie"
+    " between them, as MinMaxScaler(ranges=...) does."
+)
+NO_CODES = (
+    "categorical_features takes codes 0, 1, ..., and {} may be below 0, as what is scaled: leave the name out for"
+    " numbers, or take CategoryEncoder(..., encoding='ordinal') in front."
+)
 ROUNDING = 1e-9  # by which an end of a range may be beyond what is meant
 
 
@@ -23,14 +31,20 @@ def coded(columns: Columns) -> dict[int, int]:
     return {i: int(kind.values[-1]) + 1 for i, kind in kinds if isinstance(kind, Codes) and not kind.indicates}
 
 
-def beyond(categorical: Any, columns: Columns) -> tuple[str, ...]:
-    """Names of columns of numbers beside categories that may lie beyond -1 and 1."""
+def doubts(categorical: Any, columns: Columns) -> tuple[str, ...]:
+    """Warnings of numbers beside categories that may lie beyond -1 and 1, and of categories that are no codes."""
     if categorical is None or isinstance(categorical, (str, bytes)) or not len(categorical):
         return ()
     count = len(columns.names)
     here = {each % count if isinstance(each, (int, np.integer)) else each for each in categorical}
-    near = np.abs(columns.ranges).max(axis=1) <= 1 + ROUNDING
-    return tuple(name for i, name in enumerate(columns.names) if not (near[i] or i in here or name in here))
+    own = [i in here or name in here for i, name in enumerate(columns.names)]
+    far = np.abs(columns.ranges).max(axis=1) > 1 + ROUNDING
+    scaled = [low < 0 and not isinstance(kind, Codes) for low, kind in zip(columns.ranges[:, 0], columns.kinds)]
+    found = [
+        (CLIPPED, [name for name, mine, beyond in zip(columns.names, own, far) if beyond and not mine]),
+        (NO_CODES, [name for name, mine, less in zip(columns.names, own, scaled) if less and mine]),
+    ]
+    return tuple(words.format(", ".join(names)) for words, names in found if names)
 
 
 def categories_of(model: Any, domain: Domain) -> list[int]:

@@ -25,7 +25,7 @@ from ppdp.data.unit_conversion import Columns
 from ppdp.data.validation import validated
 from ppdp.exceptions import InvalidParameter
 from ppdp.mechanisms.base import PRESENT, Mechanism, QuerySpec, SharedDocstring
-from ppdp.mechanisms.boosting.columns import beyond, categories_of, coded, directions_of
+from ppdp.mechanisms.boosting.columns import categories_of, coded, directions_of, doubts
 from ppdp.mechanisms.boosting.explain import Explained
 from ppdp.mechanisms.boosting.learner import models
 from ppdp.mechanisms.boosting.model import AdditiveModel
@@ -52,10 +52,6 @@ FORMULA_LOSSES = {
     "poisson": "poisson",
     "quantile": "quantile",
 }
-CLIPPED = (
-    "beside categories, numbers of {} below -1 or above 1 count as these ends, and no stage in front says that they lie"
-    " between them, as MinMaxScaler(ranges=...) does."
-)
 INTERACTIONS = {"pairwise": True, "no_interactions": False}
 
 
@@ -139,8 +135,8 @@ class GradientBoosting(Explained, SharedDocstring, Supervised):
         """As what parts of the largest weight losses of each class count, empty if all weigh the same; and that."""
         return (), 1.0
 
-    _beyond: ClassVar[tuple[str, ...]] = ()
-    """Columns of numbers beside categories that may lie beyond -1 and 1."""
+    _doubts: ClassVar[tuple[str, ...]] = ()
+    """Warnings of columns that are no numbers or categories as they should be."""
 
     writes_units = True
 
@@ -148,7 +144,7 @@ class GradientBoosting(Explained, SharedDocstring, Supervised):
         found, codes = clone(self), coded(columns)
         if self.categorical_features is None and codes:
             found.set_params(categorical_features=codes)
-        found._beyond = beyond(found.categorical_features, columns)
+        found._doubts = doubts(found.categorical_features, columns)
         return found
 
     def query_spec(self: Any, domain: Domain, mu: float | None = None) -> QuerySpec:
@@ -190,9 +186,8 @@ class GradientBoosting(Explained, SharedDocstring, Supervised):
         }
         question = QuerySpec.asked("learning.boosting", "mechanism", domain, parameters, answers(parameters))
         factors, largest = self._factors(domain)
-        warnings = (CLIPPED.format(", ".join(self._beyond)),) if self._beyond else ()
         largest *= domain.max_weight or 1.0
-        return replace(question, factors=factors, largest_weight=largest, warnings=warnings)
+        return replace(question, factors=factors, largest_weight=largest, warnings=self._doubts)
 
     def _linear(self, domain: Domain, mu: float, of_loss: Mapping[str, Any]) -> dict[str, Any]:
         """How the linear model of shapes is trained."""

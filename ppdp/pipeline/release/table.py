@@ -72,8 +72,8 @@ class Released(WithParquet, Mapping[str, Array]):
         return cls(arrays, noise, record.released.sha256, inference, certificate)
 
     def __getattr__(self, name: str) -> Any:
-        of_frames = ". Fix: to_pandas(), which gives a frame" if name.startswith(("to_", "head", "plot")) else ""
-        raise AttributeError(f"'Released' object has no attribute {name!r}{of_frames}.")
+        of_frames = "" if name.startswith("_") else " Fix: to_pandas(), which gives a frame."
+        raise AttributeError(f"'Released' object has no attribute {name!r}.{of_frames}")
 
     def _columns(self) -> Any:
         return _tabulated(self.certificate, self.arrays)

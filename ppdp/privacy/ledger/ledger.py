@@ -16,7 +16,7 @@ import ppdp.privacy.ledger.privacy_filter as spends
 from ppdp.core.adjacency import Adjacency
 from ppdp.core.checks import choice, integer, number, path_of, shown
 from ppdp.core.domain import Domain
-from ppdp.core.names import dataset_name, public_name
+from ppdp.core.names import dataset_name, no_attribute, public_name
 from ppdp.exceptions import InvalidParameter, LedgerError, escaped
 from ppdp.privacy.ledger.file import Link, Store, Terms, agreed, expect, insert, last_link, links, seen
 from ppdp.privacy.ledger.file import settle as settle_entry
@@ -322,6 +322,9 @@ class Ledger:
         return self
 
     __sklearn_clone__ = __copy__
+
+    def __getattr__(self, name: str) -> Any:
+        raise no_attribute(self, name)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Ledger:
         return self
