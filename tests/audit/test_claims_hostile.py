@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.random_projection import GaussianRandomProjection
 
 from ppdp import Domain, make_pipeline
-from ppdp.audit import Claim, attack_stability, worst_pair
+from ppdp.audit import Claim, attack_stability
 from ppdp.audit import search as climbing
 from ppdp.data.rows import Rows
 from ppdp.exceptions import InvalidParameter
@@ -223,59 +223,6 @@ class TestErrors:
 def named(value):
     """The same in every process."""
     return "function" if callable(value) else str(value)[:20]
-
-
-class TestParameters:
-    @pytest.mark.parametrize(
-        "bound", [-1.0, "0.2", None, [0.1], 10**400, lambda X, Z: None, lambda X, Z: -1.0], ids=named
-    )
-    def test_a_bound_is_a_number_of_at_least_0(self, bound):
-        with pytest.raises(InvalidParameter, match=r"the bound of l2 is .*Fix: claim a number"):
-            Claim(np.negative, DOMAIN, {"l2": bound}).uses(PAIR)
-
-    @pytest.mark.parametrize("claimed", [None, {}, 0.2, lambda domain, distance: 3], ids=named)
-    def test_something_is_claimed(self, claimed):
-        with pytest.raises(InvalidParameter, match=r"nothing is claimed.*Fix: claim a Distance"):
-            Claim(np.negative, DOMAIN, claimed)
-
-    @pytest.mark.parametrize(
-        "settings",
-        [
-            {"transform": 3},
-            {"domain": {"n_rows": 4}},
-            {"distance": 1},
-            {"holds": True},
-            {"name": 3},
-            {"resolution": -1},
-            {"scales": 3},
-            {"scales": "a"},
-            {"scales": ("a",)},
-            {"scales": (0.1, math.nan)},
-            {"scales": (0.0,)},
-        ],
-        ids=str,
-    )
-    def test_everything_is_of_its_kind(self, settings):
-        with pytest.raises(InvalidParameter, match=next(iter(settings))):
-            Claim(**{"transform": np.negative, "domain": DOMAIN, "claimed": {"l2": 1.0}, **settings})
-
-    @pytest.mark.parametrize("seed", [-1, "a", 1.5])
-    def test_seeds_are_counted_from_0(self, seed):
-        claim, plan = Claim(np.negative, DOMAIN, {"l2": 1.0}), make_pipeline(NormClipper(), GaussianMechanism())
-        with pytest.raises(InvalidParameter, match="seed"):
-            attack_stability(claim, seed=seed)
-        with pytest.raises(InvalidParameter, match="seed"):
-            worst_pair(plan.plan(Domain(n_rows=12, n_features=2)), seed=seed)
-
-    def test_only_a_plan_has_a_worst_pair(self):
-        with pytest.raises(InvalidParameter, match=r"a Pipeline is no plan.*pipeline.plan\(domain\)"):
-            worst_pair(make_pipeline(NormClipper(), GaussianMechanism()))
-
-    def test_a_stage_is_attacked_in_a_domain_at_a_distance(self):
-        with pytest.raises(InvalidParameter, match="domain is of type dict"):
-            attack_stability(NormClipper(), {"n_rows": 4})
-        with pytest.raises(InvalidParameter, match="distance is of type int"):
-            attack_stability(NormClipper(), DOMAIN, distance=1)
 
 
 def test_names_are_harmless_on_a_terminal():

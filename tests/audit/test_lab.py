@@ -93,19 +93,6 @@ class TestKinds:
         found = audit(mean(random_state=0), DOMAIN, **BRIEF)
         assert "not attacked: random_state: anyone who knows the seed" in repr(found)
 
-    def test_a_plan_has_its_domain(self):
-        with pytest.raises(InvalidParameter, match="own domain"):
-            audit(mean().plan(DOMAIN), DOMAIN)
-
-    @pytest.mark.parametrize("wrong", [{"seed": -1}, {"confidence": 1.0}, {"runs": 10**12}, {"seconds": 0}])
-    def test_impossible_numbers_are_refused_before_anything_is_tried(self, wrong):
-        with pytest.raises(InvalidParameter, match=next(iter(wrong))):
-            audit(mean(), DOMAIN, **wrong)
-
-    def test_a_stage_is_no_pipeline(self):
-        with pytest.raises(InvalidParameter, match="cannot be audited"):
-            audit(NormClipper(1.0), DOMAIN)
-
 
 class TestVacuous:
     """A public number of rows is counted: no row can change it."""

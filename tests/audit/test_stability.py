@@ -235,21 +235,6 @@ class TestReport:
         assert [line["violated"] for line in report.to_dict()["findings"]] == [True, False]
 
 
-class TestErrors:
-    def test_what_cannot_be_attacked(self):
-        with pytest.raises(InvalidParameter, match="a list cannot be attacked"):
-            attack_stability([1])
-        with pytest.raises(InvalidParameter, match="in a domain"):
-            attack_stability(NormClipper())
-        with pytest.raises(InvalidParameter, match="evaluations"):
-            attack_stability(NormClipper(), DOMAIN, evaluations=0)
-
-    def test_a_claim_about_nothing(self):
-        claim = Claim(lambda X: X, printed.ball(5, 1), {"l2": 1.0}, holds=lambda X: False, name="nothing")
-        with pytest.raises(InvalidParameter, match="nothing could be attacked: nothing: its conditions held"):
-            attack_stability(claim, evaluations=10)
-
-
 # ---------------- of every stage half of what it certifies is refuted
 
 
