@@ -197,6 +197,7 @@ INSTEAD: dict[str, str] = {
     "rows_per_unit": "domain=Domain(rows_per_unit=...).",
     "n_rows": "domain=Domain(n_rows=...).",
     **dict.fromkeys(("stat", "stats", "statistic"), "query= of GaussianMechanism, queries= of Report."),
+    "threshold": "threshold= of LogisticRegression or boosting; or pipe.predict_proba(X)[:, 1] >= 0.3, which is free.",
     "score_func": "leave it out: columns are compared as by F, of classes or of targets as the model has them.",
     "shuffle": "leave it out: mean labels are released with noise, not learned across folds.",
     "target_type": "leave it out: what the model learns says it.",
@@ -294,7 +295,8 @@ def check_names(
     known = [one.name for one in parameters if one.name not in _OWNERS and one.kind not in _VARIABLE]
     wrong = next((name for name in named if name not in known), None)
     if VAR_KEYWORD not in kinds and wrong is not None:
-        raise UnknownParameter(f"{whose} has no parameter {wrong!r}.", fix=instead_of(wrong, known, owner))
+        scored = "a metric of scikit-learn, of y and pipe.predict(X)." if whose.endswith(".score") else None
+        raise UnknownParameter(f"{whose} has no parameter {wrong!r}.", fix=scored or instead_of(wrong, known, owner))
     if VAR_POSITIONAL not in kinds and len(given) > sum(one.kind in _PLACES for one in parameters):
         last = f", and {known[-1]} by its name" if any(one.kind == one.KEYWORD_ONLY for one in parameters) else ""
         fix = f"by name: {', '.join(known)}." if known else instead_of("...", known, owner)

@@ -134,10 +134,12 @@ def _by_column(
     names = names or tuple(str(position) for position in range(n_features))
     missing = [name for name in names if name not in named]
     if missing or len(names) != n_features:
+        others = [name for name in named if name not in names]
+        placed = bool(missing) and bool(others) and all(map(str.isdigit, missing)) and not any(map(str.isdigit, others))
         raise DomainMismatch(
             f"{parameter} lacks the columns {missing or 'of unnamed data'}.",
             stage=stage,
-            fix=slips([name for name in named if name not in names], missing) or _UNDECLARED,
+            fix=f"columns by name: {others}." if placed else slips(others, missing) or _UNDECLARED,
             parameter=parameter,
         )
     return [named[name] for name in names]
