@@ -12,7 +12,6 @@ import numpy as np
 import pandas as pd
 from sklearn import compose, decomposition, discriminant_analysis, ensemble, feature_selection, impute, linear_model
 from sklearn import kernel_approximation as kernels
-from sklearn import preprocessing as P
 from sklearn import preprocessing as prep
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.cluster import KMeans
@@ -107,7 +106,7 @@ COMPLETE, TABLE, TARGETS = _table()
 
 
 def _scaled(*steps):
-    return make_pipeline(P.StandardScaler(), *steps)
+    return make_pipeline(prep.StandardScaler(), *steps)
 
 
 def _gappy(pipe, **more):
@@ -120,8 +119,8 @@ def _amount(pipe, answer="amount", **more):
 
 def _columns(numbers=None, labels=None, **settings):
     """What every tutorial does: numbers filled and scaled, text encoded."""
-    numbers = make_pipeline(SimpleImputer(strategy="median"), P.StandardScaler()) if numbers is None else numbers
-    labels = P.OneHotEncoder(handle_unknown="ignore") if labels is None else labels
+    numbers = make_pipeline(SimpleImputer(strategy="median"), prep.StandardScaler()) if numbers is None else numbers
+    labels = prep.OneHotEncoder(handle_unknown="ignore") if labels is None else labels
     return ColumnTransformer([("num", numbers, NUMBERS), ("cat", labels, LABELS)], **settings)
 
 
@@ -143,10 +142,10 @@ def _by_type(numbers, labels, *steps, answer="yes"):
 
 
 def _filled(strategy, encoder=None):
-    return make_pipeline(SimpleImputer(strategy=strategy), encoder or P.OneHotEncoder(handle_unknown="ignore"))
+    return make_pipeline(SimpleImputer(strategy=strategy), encoder or prep.OneHotEncoder(handle_unknown="ignore"))
 
 
-FILLED = make_pipeline(SimpleImputer(), P.StandardScaler())
+FILLED = make_pipeline(SimpleImputer(), prep.StandardScaler())
 UNKNOWN = {"handle_unknown": "use_encoded_value", "unknown_value": -1}
 
 MODELS = {
@@ -193,47 +192,47 @@ MODELS = {
     "gamma regression": _amount(_scaled(linear_model.GammaRegressor()), answer="price"),
     "Tweedie regression": _amount(_scaled(linear_model.TweedieRegressor(power=1.5)), answer="price"),
     "support vectors for amounts": _amount(_scaled(SVR())),
-    "nearest neighbours for amounts": _amount(make_pipeline(P.MinMaxScaler(), KNeighborsRegressor())),
+    "nearest neighbours for amounts": _amount(make_pipeline(prep.MinMaxScaler(), KNeighborsRegressor())),
     "random forest for amounts": _amount(ensemble.RandomForestRegressor(n_estimators=50)),
     "boosted histograms for amounts": _amount(ensemble.HistGradientBoostingRegressor()),
     "boosted absolute error": _amount(ensemble.HistGradientBoostingRegressor(loss="absolute_error")),
     "partial least squares": _amount(_scaled(PLSRegression(n_components=2))),
 }
 STAGES = {
-    "means for gaps": _gappy(make_pipeline(SimpleImputer(), P.StandardScaler(), LogisticRegression())),
-    "medians for gaps": _gappy(make_pipeline(SimpleImputer(strategy="median"), P.StandardScaler(), LinearSVC())),
+    "means for gaps": _gappy(make_pipeline(SimpleImputer(), prep.StandardScaler(), LogisticRegression())),
+    "medians for gaps": _gappy(make_pipeline(SimpleImputer(strategy="median"), prep.StandardScaler(), LinearSVC())),
     "zeros for gaps": _gappy(
-        make_pipeline(SimpleImputer(strategy="constant", fill_value=0), P.MinMaxScaler(), LogisticRegression())
+        make_pipeline(SimpleImputer(strategy="constant", fill_value=0), prep.MinMaxScaler(), LogisticRegression())
     ),
-    "gaps by regression": _gappy(make_pipeline(impute.IterativeImputer(), P.StandardScaler(), LogisticRegression())),
-    "gaps by neighbours": _gappy(make_pipeline(impute.KNNImputer(), P.StandardScaler(), LogisticRegression())),
+    "gaps by regression": _gappy(make_pipeline(impute.IterativeImputer(), prep.StandardScaler(), LogisticRegression())),
+    "gaps by neighbours": _gappy(make_pipeline(impute.KNNImputer(), prep.StandardScaler(), LogisticRegression())),
     "gaps told by columns": _gappy(
-        make_pipeline(SimpleImputer(add_indicator=True), P.StandardScaler(), LogisticRegression())
+        make_pipeline(SimpleImputer(add_indicator=True), prep.StandardScaler(), LogisticRegression())
     ),
     "gaps beside means": _gappy(
         make_pipeline(make_union(SimpleImputer(), impute.MissingIndicator()), DecisionTreeClassifier())
     ),
-    "smallest and largest values": Case(make_pipeline(P.MinMaxScaler(), LogisticRegression())),
+    "smallest and largest values": Case(make_pipeline(prep.MinMaxScaler(), LogisticRegression())),
     "largest absolute values": Case(make_pipeline(prep.MaxAbsScaler(), LinearSVC())),
     "quantiles of columns": Case(make_pipeline(prep.RobustScaler(), LogisticRegression())),
     "rows of length one": Case(make_pipeline(prep.Normalizer(), LogisticRegression())),
-    "logarithms": Case(make_pipeline(P.FunctionTransformer(np.log1p), P.StandardScaler(), LogisticRegression())),
+    "logarithms": Case(make_pipeline(prep.FunctionTransformer(np.log1p), prep.StandardScaler(), LogisticRegression())),
     "powers of Yeo and Johnson": Case(make_pipeline(prep.PowerTransformer(), LogisticRegression())),
     "ranks": Case(make_pipeline(prep.QuantileTransformer(n_quantiles=100), LogisticRegression())),
     "ranks as normal scores": Case(
         make_pipeline(
-            prep.QuantileTransformer(output_distribution="normal", n_quantiles=100), P.StandardScaler(), LinearSVC()
+            prep.QuantileTransformer(output_distribution="normal", n_quantiles=100), prep.StandardScaler(), LinearSVC()
         )
     ),
-    "equal bins": Case(make_pipeline(P.KBinsDiscretizer(5, strategy="uniform"), LogisticRegression())),
-    "bins of quantiles": Case(make_pipeline(P.KBinsDiscretizer(n_bins=10), LogisticRegression())),
+    "equal bins": Case(make_pipeline(prep.KBinsDiscretizer(5, strategy="uniform"), LogisticRegression())),
+    "bins of quantiles": Case(make_pipeline(prep.KBinsDiscretizer(n_bins=10), LogisticRegression())),
     "bins of filled numbers": _gappy(
-        make_pipeline(SimpleImputer(), P.KBinsDiscretizer(5, encode="onehot-dense"), LogisticRegression())
+        make_pipeline(SimpleImputer(), prep.KBinsDiscretizer(5, encode="onehot-dense"), LogisticRegression())
     ),
-    "products of columns": Case(make_pipeline(P.PolynomialFeatures(2), P.StandardScaler(), LogisticRegression())),
-    "products of scaled columns": _amount(_scaled(P.PolynomialFeatures(2, include_bias=False), Ridge())),
-    "splines": _amount(make_pipeline(P.SplineTransformer(n_knots=5), Ridge(alpha=1e-3))),
-    "splines of quantiles": Case(make_pipeline(P.SplineTransformer(knots="quantile"), LogisticRegression())),
+    "products of columns": Case(make_pipeline(prep.PolynomialFeatures(2), prep.StandardScaler(), LogisticRegression())),
+    "products of scaled columns": _amount(_scaled(prep.PolynomialFeatures(2, include_bias=False), Ridge())),
+    "splines": _amount(make_pipeline(prep.SplineTransformer(n_knots=5), Ridge(alpha=1e-3))),
+    "splines of quantiles": Case(make_pipeline(prep.SplineTransformer(knots="quantile"), LogisticRegression())),
     "components": Case(_scaled(decomposition.PCA(n_components=2), LogisticRegression())),
     "components by share of variance": Case(_scaled(decomposition.PCA(0.95), LogisticRegression())),
     "components for amounts": _amount(_scaled(decomposition.PCA(2), linear_model.LinearRegression())),
@@ -246,7 +245,7 @@ STAGES = {
     "kernel by sketched products": Case(_scaled(kernels.PolynomialCountSketch(degree=2), LinearSVC())),
     "clusters as features": Case(_scaled(KMeans(n_clusters=5), LogisticRegression())),
     "best columns": Case(make_pipeline(feature_selection.SelectKBest(k=2), LogisticRegression())),
-    "columns that vary": Case(make_pipeline(feature_selection.VarianceThreshold(), P.StandardScaler(), LinearSVC())),
+    "columns that vary": Case(make_pipeline(feature_selection.VarianceThreshold(), prep.StandardScaler(), LinearSVC())),
     "columns that a lasso keeps": Case(
         _scaled(feature_selection.SelectFromModel(LinearSVC(penalty="l1", dual=False)), LogisticRegression())
     ),
@@ -254,7 +253,7 @@ STAGES = {
         make_pipeline(feature_selection.SelectFromModel(ensemble.RandomForestClassifier()), LogisticRegression())
     ),
     "columns that hardly vary": Case(
-        make_pipeline(feature_selection.VarianceThreshold(threshold=0.1), P.StandardScaler(), LogisticRegression())
+        make_pipeline(feature_selection.VarianceThreshold(threshold=0.1), prep.StandardScaler(), LogisticRegression())
     ),
     "components and best columns of scaled numbers": Case(
         _scaled(
@@ -276,15 +275,15 @@ COLUMNS = {
     "numbers and text": _mixed(LogisticRegression()),
     "numbers and text, means": _mixed(LogisticRegression(max_iter=1000), numbers=FILLED),
     "numbers and text by type": _by_type(
-        FILLED, P.OneHotEncoder(handle_unknown="ignore"), LogisticRegression(max_iter=500)
+        FILLED, prep.OneHotEncoder(handle_unknown="ignore"), LogisticRegression(max_iter=500)
     ),
     "everything by type, most frequent text": _by_type(
-        make_pipeline(SimpleImputer(strategy="median"), P.StandardScaler()),
+        make_pipeline(SimpleImputer(strategy="median"), prep.StandardScaler()),
         _filled("most_frequent"),
         LogisticRegression(),
     ),
     "codes by type for boosting": _by_type(
-        "passthrough", P.OrdinalEncoder(**UNKNOWN), ensemble.HistGradientBoostingClassifier()
+        "passthrough", prep.OrdinalEncoder(**UNKNOWN), ensemble.HistGradientBoostingClassifier()
     ),
     "most frequent text": _mixed(LogisticRegression(), labels=_filled("most_frequent")),
     "most frequent text for a forest": _mixed(
@@ -293,39 +292,39 @@ COLUMNS = {
     "a word for missing text": _mixed(
         LogisticRegression(),
         labels=make_pipeline(
-            SimpleImputer(strategy="constant", fill_value="other"), P.OneHotEncoder(handle_unknown="ignore")
+            SimpleImputer(strategy="constant", fill_value="other"), prep.OneHotEncoder(handle_unknown="ignore")
         ),
     ),
-    "first category dropped": _mixed(Ridge(), labels=P.OneHotEncoder(drop="first"), answer="amount", gaps=False),
+    "first category dropped": _mixed(Ridge(), labels=prep.OneHotEncoder(drop="first"), answer="amount", gaps=False),
     "rare categories together": _mixed(
-        LogisticRegression(), labels=P.OneHotEncoder(handle_unknown="infrequent_if_exist", min_frequency=20)
+        LogisticRegression(), labels=prep.OneHotEncoder(handle_unknown="infrequent_if_exist", min_frequency=20)
     ),
     "few categories": _mixed(
-        LogisticRegression(), labels=P.OneHotEncoder(max_categories=3, handle_unknown="infrequent_if_exist")
+        LogisticRegression(), labels=prep.OneHotEncoder(max_categories=3, handle_unknown="infrequent_if_exist")
     ),
     "codes for boosting": _mixed(
         ensemble.HistGradientBoostingClassifier(categorical_features=[3, 4]),
         numbers="passthrough",
-        labels=P.OrdinalEncoder(**UNKNOWN),
+        labels=prep.OrdinalEncoder(**UNKNOWN),
     ),
     "codes for a forest": _mixed(
         ensemble.RandomForestRegressor(),
         numbers=SimpleImputer(strategy="median"),
-        labels=P.OrdinalEncoder(**UNKNOWN),
+        labels=prep.OrdinalEncoder(**UNKNOWN),
         answer="amount",
     ),
     "codes for a linear model": _mixed(
-        LogisticRegression(), numbers=P.StandardScaler(), labels=P.OrdinalEncoder(), gaps=False
+        LogisticRegression(), numbers=prep.StandardScaler(), labels=prep.OrdinalEncoder(), gaps=False
     ),
     "mean targets of categories": _mixed(
         Ridge(), labels=prep.TargetEncoder(target_type="continuous"), answer="amount", gaps=False
     ),
     "the rest passes": _some(
-        (P.OneHotEncoder(), LABELS), model=ensemble.GradientBoostingClassifier(), remainder="passthrough"
+        (prep.OneHotEncoder(), LABELS), model=ensemble.GradientBoostingClassifier(), remainder="passthrough"
     ),
-    "the rest is scaled": _some((P.OneHotEncoder(handle_unknown="ignore"), LABELS), remainder=P.StandardScaler()),
+    "the rest is scaled": _some((prep.OneHotEncoder(handle_unknown="ignore"), LABELS), remainder=prep.StandardScaler()),
     "smallest and largest beside text": _mixed(
-        linear_model.LinearRegression(), numbers=P.MinMaxScaler(), answer="amount", gaps=False
+        linear_model.LinearRegression(), numbers=prep.MinMaxScaler(), answer="amount", gaps=False
     ),
     "components behind everything": _mixed(decomposition.PCA(n_components=4), LogisticRegression()),
     "singular vectors behind everything": _mixed(decomposition.TruncatedSVD(n_components=4), LogisticRegression()),
@@ -333,62 +332,62 @@ COLUMNS = {
     "best share of text": _mixed(
         LogisticRegression(),
         labels=make_pipeline(
-            P.OneHotEncoder(handle_unknown="ignore"), feature_selection.SelectPercentile(feature_selection.chi2)
+            prep.OneHotEncoder(handle_unknown="ignore"), feature_selection.SelectPercentile(feature_selection.chi2)
         ),
     ),
     "columns that vary behind everything": _mixed(feature_selection.VarianceThreshold(), SGDClassifier()),
     "scaled behind everything": _mixed(
-        P.StandardScaler(with_mean=False), LogisticRegression(), numbers=SimpleImputer()
+        prep.StandardScaler(with_mean=False), LogisticRegression(), numbers=SimpleImputer()
     ),
     "components of the numbers": _mixed(
         LogisticRegression(),
-        numbers=make_pipeline(SimpleImputer(), P.StandardScaler(), decomposition.PCA(2)),
+        numbers=make_pipeline(SimpleImputer(), prep.StandardScaler(), decomposition.PCA(2)),
     ),
     "products of the numbers": _mixed(
         Ridge(),
-        numbers=make_pipeline(SimpleImputer(), P.PolynomialFeatures(2, include_bias=False), P.StandardScaler()),
+        numbers=make_pipeline(SimpleImputer(), prep.PolynomialFeatures(2, include_bias=False), prep.StandardScaler()),
         answer="amount",
     ),
     "products of everything": _mixed(
-        P.PolynomialFeatures(2, interaction_only=True, include_bias=False), LogisticRegression(), gaps=False
+        prep.PolynomialFeatures(2, interaction_only=True, include_bias=False), LogisticRegression(), gaps=False
     ),
     "bins of one column, scales of others": _some(
-        (P.KBinsDiscretizer(10, strategy="quantile"), ["age"]),
-        (P.StandardScaler(), ["income", "hours"]),
-        (P.OneHotEncoder(), LABELS),
+        (prep.KBinsDiscretizer(10, strategy="quantile"), ["age"]),
+        (prep.StandardScaler(), ["income", "hours"]),
+        (prep.OneHotEncoder(), LABELS),
         model=linear_model.PoissonRegressor(alpha=1e-3),
         answer="amount",
     ),
     "logarithm of one column": _some(
-        (make_pipeline(P.FunctionTransformer(np.log1p), P.StandardScaler()), ["income"]),
-        (P.StandardScaler(), ["age", "hours"]),
-        (P.OneHotEncoder(handle_unknown="ignore"), LABELS),
+        (make_pipeline(prep.FunctionTransformer(np.log1p), prep.StandardScaler()), ["income"]),
+        (prep.StandardScaler(), ["age", "hours"]),
+        (prep.OneHotEncoder(handle_unknown="ignore"), LABELS),
     ),
     "splines of one column": _some(
-        (P.SplineTransformer(degree=3, n_knots=6), ["hours"]),
-        (P.MinMaxScaler(), ["age", "income"]),
-        (P.OneHotEncoder(handle_unknown="ignore", sparse_output=False), LABELS),
+        (prep.SplineTransformer(degree=3, n_knots=6), ["hours"]),
+        (prep.MinMaxScaler(), ["age", "income"]),
+        (prep.OneHotEncoder(handle_unknown="ignore", sparse_output=False), LABELS),
         model=Ridge(),
         answer="amount",
     ),
     "kernel behind everything": _some(
-        (P.MinMaxScaler(), NUMBERS),
-        (P.OneHotEncoder(handle_unknown="ignore", sparse_output=False), LABELS),
+        (prep.MinMaxScaler(), NUMBERS),
+        (prep.OneHotEncoder(handle_unknown="ignore", sparse_output=False), LABELS),
         model=make_pipeline(kernels.Nystroem(kernel="poly", degree=2, n_components=40, random_state=0), Ridge()),
         answer="amount",
     ),
     "support vectors behind everything": _mixed(SVC()),
     "clusters of two columns": _some(
-        (KMeans(n_clusters=4), ["age", "income"]), (P.StandardScaler(), ["hours"]), model=Ridge(), answer="amount"
+        (KMeans(n_clusters=4), ["age", "income"]), (prep.StandardScaler(), ["hours"]), model=Ridge(), answer="amount"
     ),
     "text as it is for boosting": Case(
         ensemble.HistGradientBoostingClassifier(categorical_features=LABELS), tuple(ALL), gaps=True
     ),
     "two scalers": _some(
-        (P.StandardScaler(), ["age", "hours"]), (prep.RobustScaler(), ["income"]), (P.OneHotEncoder(), LABELS)
+        (prep.StandardScaler(), ["age", "hours"]), (prep.RobustScaler(), ["income"]), (prep.OneHotEncoder(), LABELS)
     ),
     "text alone, naive Bayes": Case(
-        make_pipeline(P.OneHotEncoder(handle_unknown="ignore"), MultinomialNB()), tuple(LABELS)
+        make_pipeline(prep.OneHotEncoder(handle_unknown="ignore"), MultinomialNB()), tuple(LABELS)
     ),
     "words counted": Case(make_pipeline(CountVectorizer(), MultinomialNB()), "note"),
     "words weighed": Case(make_pipeline(TfidfVectorizer(), LogisticRegression()), "note"),
@@ -427,14 +426,14 @@ COLUMNS = {
     ),
     "words hashed beside numbers": _some(
         (HashingVectorizer(n_features=2**6), "note"),
-        (P.StandardScaler(), NUMBERS),
-        (P.OneHotEncoder(), LABELS),
+        (prep.StandardScaler(), NUMBERS),
+        (prep.OneHotEncoder(), LABELS),
         more=["note"],
     ),
     "words hashed beside numbers for boosting": _some(
         (HashingVectorizer(n_features=2**5), "note"),
-        (make_pipeline(SimpleImputer(), P.StandardScaler()), NUMBERS),
-        (P.OneHotEncoder(handle_unknown="ignore"), LABELS),
+        (make_pipeline(SimpleImputer(), prep.StandardScaler()), NUMBERS),
+        (prep.OneHotEncoder(handle_unknown="ignore"), LABELS),
         model=ensemble.HistGradientBoostingClassifier(),
         gaps=True,
         more=["note"],
@@ -484,7 +483,7 @@ AROUND = {
     ),
     "ranks of the targets": _amount(
         make_pipeline(
-            P.StandardScaler(),
+            prep.StandardScaler(),
             TransformedTargetRegressor(Ridge(), transformer=prep.QuantileTransformer(n_quantiles=50)),
         )
     ),
@@ -492,7 +491,7 @@ AROUND = {
         Pipeline(
             [
                 ("clean", SimpleImputer(strategy="mean")),
-                ("columns", compose.ColumnTransformer([("scale", P.StandardScaler(), [0, 1, 2])])),
+                ("columns", compose.ColumnTransformer([("scale", prep.StandardScaler(), [0, 1, 2])])),
                 ("model", LogisticRegression()),
             ]
         ),

@@ -48,306 +48,267 @@ EXACT_PCA = "pca", S.PCA(1, with_mean=False, fit_mode="exact")
 VOTE = {"candidates": ["a", "b", "c"], "utility": np.abs, "lipschitz": 1.0}
 FEW_GAPS = {"max_missing": 500, "fit_mode": "exact"}
 
-ZOO: dict[str, tuple[list[tuple[str, Any]], dict[str, Any]]] = {
-    "unconditional": (
-        [BOX, ("dedup", S.Deduplicator()), imputer(), scaler(), ("model", classifier(solver="dpgd"))],
-        {},
+Made = tuple[list[tuple[str, Any]], dict[str, Any]]
+
+
+def of(*steps: tuple[str, Any], **parameters: Any) -> Made:
+    """Steps of a pipeline, and what else it is made with."""
+    return list(steps), parameters
+
+
+ZOO: dict[str, Made] = {
+    "unconditional": of(BOX, ("dedup", S.Deduplicator()), imputer(), scaler(), ("model", classifier(solver="dpgd"))),
+    "gated, max": of(CLIP, EXACT_PCA, MEAN),
+    "gated, sum": of(CLIP, scaler(fit_mode="noisy"), EXACT_PCA, MEAN),
+    "gated, Laplace": of(CLIP, EXACT_PCA, ("count", M.LaplaceMechanism("count")), gate="laplace"),
+    "gated, whole": of(CLIP, EXACT_PCA, ("count", M.LaplaceMechanism("count")), gate="discrete-laplace"),
+    "gated, predicting": of(BOX, imputer(use_floor=False, **FEW_GAPS), ("model", classifier())),
+    "conditional": of(
+        BOX,
+        imputer(**FEW_GAPS),
+        scaler(use_floor=False, fit_mode="exact", min_std=0.1),
+        ("model", classifier()),
+        gate=None,
     ),
-    "gated, max": ([CLIP, EXACT_PCA, MEAN], {}),
-    "gated, sum": ([CLIP, scaler(fit_mode="noisy"), EXACT_PCA, MEAN], {}),
-    "gated, Laplace": ([CLIP, EXACT_PCA, ("count", M.LaplaceMechanism("count"))], {"gate": "laplace"}),
-    "gated, whole": ([CLIP, EXACT_PCA, ("count", M.LaplaceMechanism("count"))], {"gate": "discrete-laplace"}),
-    "gated, predicting": ([BOX, imputer(use_floor=False, **FEW_GAPS), ("model", classifier())], {}),
-    "conditional": (
-        [
-            BOX,
-            imputer(**FEW_GAPS),
-            scaler(use_floor=False, fit_mode="exact", min_std=0.1),
-            ("model", classifier()),
-        ],
-        {"gate": None},
+    "scaled, many columns": of(
+        CLIP, ("project", S.RandomProjection(8)), ("again", S.NormClipper(0.5)), scaler(fit_mode="noisy"), MEAN
     ),
-    "scaled, many columns": (
-        [CLIP, ("project", S.RandomProjection(8)), ("again", S.NormClipper(0.5)), scaler(fit_mode="noisy"), MEAN],
-        {},
-    ),
-    "hashed names": ([("names", S.FeatureHasher(n_features=3)), MEAN], {}),
-    "hashed words": ([("words", S.HashingVectorizer(n_features=3, analyzer="char")), MEAN], {}),
-    "nothing to scale": ([("cats", S.CategoryEncoder([0, 1])), scaler(), MEAN], {}),
-    "seeded": ([CLIP, MEAN], {"random_state": 0}),
-    "classes read": ([CLIP, ("model", M.LogisticRegression(max_iter=5))], {"on_invalid": "repair"}),
-    "transformer-ended": ([BOX, imputer(), scaler(clip=None), ("pca", S.PCA(2))], {}),
-    "keyed": ([BOX, ("dedup", S.Deduplicator(subset=["a"])), imputer(fit_mode="noisy"), MEAN], {}),
-    "groups of columns": (
-        [
-            (
-                "groups",
-                ColumnTransformer(
-                    [("ab", [BOX[1], S.MeanImputer(), S.StandardScaler()], ["a", "b"]), ("none", S.NormClipper(), [])]
-                ),
+    "hashed names": of(("names", S.FeatureHasher(n_features=3)), MEAN),
+    "hashed words": of(("words", S.HashingVectorizer(n_features=3, analyzer="char")), MEAN),
+    "nothing to scale": of(("cats", S.CategoryEncoder([0, 1])), scaler(), MEAN),
+    "seeded": of(CLIP, MEAN, random_state=0),
+    "classes read": of(CLIP, ("model", M.LogisticRegression(max_iter=5)), on_invalid="repair"),
+    "transformer-ended": of(BOX, imputer(), scaler(clip=None), ("pca", S.PCA(2))),
+    "keyed": of(BOX, ("dedup", S.Deduplicator(subset=["a"])), imputer(fit_mode="noisy"), MEAN),
+    "groups of columns": of(
+        (
+            "groups",
+            ColumnTransformer(
+                [("ab", [BOX[1], S.MeanImputer(), S.StandardScaler()], ["a", "b"]), ("none", S.NormClipper(), [])]
             ),
-            ("model", classifier()),
-        ],
-        {},
+        ),
+        ("model", classifier()),
     ),
-    "groups that differ": (
-        [
-            (
-                "groups",
-                ColumnTransformer(
-                    [("ab", [imputer(fit_mode="noisy")[1], EXACT_PCA[1]], ["a", "b"])],
-                    remainder=[S.MeanImputer(), S.StandardScaler(fit_mode="exact")],
-                ),
+    "groups that differ": of(
+        (
+            "groups",
+            ColumnTransformer(
+                [("ab", [imputer(fit_mode="noisy")[1], EXACT_PCA[1]], ["a", "b"])],
+                remainder=[S.MeanImputer(), S.StandardScaler(fit_mode="exact")],
             ),
-            MEAN,
-        ],
-        {"domain": Domain(row_norm=1.0, entry_bound=1.0)},
+        ),
+        MEAN,
+        domain=Domain(row_norm=1.0, entry_bound=1.0),
     ),
-    "private categories": (
-        [("cats", S.CategoryEncoder("private", max_categories=3)), EXACT_PCA, ("model", classifier())],
-        {},
+    "private categories": of(
+        ("cats", S.CategoryEncoder("private", max_categories=3)), EXACT_PCA, ("model", classifier())
     ),
-    "most frequent categories": (
-        [("cats", S.CategoryEncoder([0, 1, 2], strategy="most_frequent")), scaler(), ("model", classifier())],
-        {},
+    "most frequent categories": of(
+        ("cats", S.CategoryEncoder([0, 1, 2], strategy="most_frequent")), scaler(), ("model", classifier())
     ),
-    "mean labels": (
-        [BOX, imputer(fit_mode="noisy"), ("means", S.TargetMeanEncoder(["a"])), ("model", classifier())],
-        {},
+    "mean labels": of(BOX, imputer(fit_mode="noisy"), ("means", S.TargetMeanEncoder(["a"])), ("model", classifier())),
+    "columns that vary": of(
+        BOX, imputer(fit_mode="noisy"), ("vary", S.VarianceThreshold(0.05)), scaler(), ("model", classifier())
     ),
-    "columns that vary": (
-        [BOX, imputer(fit_mode="noisy"), ("vary", S.VarianceThreshold(0.05)), scaler(), ("model", classifier())],
-        {},
+    "best share of columns": of(BOX, ("best", S.SelectPercentile(40)), ("model", classifier())),
+    "best columns of added rows": of(
+        BOX,
+        imputer(fit_mode="noisy"),
+        ("best", S.SelectKBest(2)),
+        ("model", classifier()),
+        adjacency=Adjacency.add_remove(),
+        domain=Domain(n_rows=4000),
     ),
-    "best share of columns": ([BOX, ("best", S.SelectPercentile(40)), ("model", classifier())], {}),
-    "best columns of added rows": (
-        [BOX, imputer(fit_mode="noisy"), ("best", S.SelectKBest(2)), ("model", classifier())],
-        {"adjacency": Adjacency.add_remove(), "domain": Domain(n_rows=4000)},
+    "best columns": of(BOX, imputer(fit_mode="noisy"), ("best", S.SelectKBest(2)), ("model", classifier())),
+    "row map": of(
+        BOX,
+        imputer(fit_mode="exact"),
+        ("map", S.RowMap(np.tanh, out_ranges=(-1, 1), lipschitz=1.0)),
+        ("again", S.MinMaxScaler(ranges=(-2, 2))),
+        ("model", classifier(fit_intercept=False)),
     ),
-    "best columns": ([BOX, imputer(fit_mode="noisy"), ("best", S.SelectKBest(2)), ("model", classifier())], {}),
-    "row map": (
-        [
-            BOX,
-            imputer(fit_mode="exact"),
-            ("map", S.RowMap(np.tanh, out_ranges=(-1, 1), lipschitz=1.0)),
-            ("again", S.MinMaxScaler(ranges=(-2, 2))),
-            ("model", classifier(fit_intercept=False)),
-        ],
-        {},
+    "three rows each": of(CLIP, ("dedup", S.Deduplicator()), MEAN, domain=Domain(rows_per_unit=3), dataset="people"),
+    "with a ledger": of(CLIP, EXACT_PCA, MEAN, ledger=Ledger()),
+    "grids": of(
+        BOX,
+        imputer(fit_mode="noisy"),
+        ("hard", S.GridQuantizer(cell_width=0.1)),
+        ("soft", S.GridDeduplicator(keep="soft")),
+        ("stairs", S.GridQuantizer(cell_width=0.1, mode="staircase")),
+        ("model", classifier()),
     ),
-    "three rows each": (
-        [CLIP, ("dedup", S.Deduplicator()), MEAN],
-        {"domain": Domain(rows_per_unit=3), "dataset": "people"},
+    "cells": of(
+        CLIP,
+        ("cells", S.GridDeduplicator()),
+        ("first", S.GridDeduplicator(keep="first")),
+        ("agreed", S.Deduplicator(label_rule="unanimous")),
+        ("dither", S.GridQuantizer(cell_width=0.1, mode="dither")),
+        MEAN,
     ),
-    "with a ledger": ([CLIP, EXACT_PCA, MEAN], {"ledger": Ledger()}),
-    "grids": (
-        [
-            BOX,
-            imputer(fit_mode="noisy"),
-            ("hard", S.GridQuantizer(cell_width=0.1)),
-            ("soft", S.GridDeduplicator(keep="soft")),
-            ("stairs", S.GridQuantizer(cell_width=0.1, mode="staircase")),
-            ("model", classifier()),
-        ],
-        {},
+    "bands": of(
+        CLIP,
+        ("all", S.LSHDeduplicator(bands=2, mode="simhash")),
+        ("window", S.LSHDeduplicator(bands=2, mode="simhash", rule="window")),
+        ("soft", S.LSHDeduplicator(bands=2, mode="simhash", rule="soft")),
+        MEAN,
     ),
-    "cells": (
-        [
-            CLIP,
-            ("cells", S.GridDeduplicator()),
-            ("first", S.GridDeduplicator(keep="first")),
-            ("agreed", S.Deduplicator(label_rule="unanimous")),
-            ("dither", S.GridQuantizer(cell_width=0.1, mode="dither")),
-            MEAN,
-        ],
-        {},
+    "clusters": of(CLIP, ("groups", S.ClusterQuantizer(1e-7, 400)), MEAN),
+    "cluster copies": of(CLIP, ("dedup", S.ClusterDeduplicator(1e-7, 400)), MEAN),
+    "late clusters": of(
+        CLIP, ("soft", S.SoftPCA(fit_mode="exact")), ("dedup", S.ClusterDeduplicator(1e-7, 400, compare="raw")), MEAN
     ),
-    "bands": (
-        [
-            CLIP,
-            ("all", S.LSHDeduplicator(bands=2, mode="simhash")),
-            ("window", S.LSHDeduplicator(bands=2, mode="simhash", rule="window")),
-            ("soft", S.LSHDeduplicator(bands=2, mode="simhash", rule="soft")),
-            MEAN,
-        ],
-        {},
+    "nothing known": of(
+        ("range", S.MinMaxScaler(ranges="private", fit_mode="noisy")),
+        ("fill", S.MedianImputer(fit_mode="noisy")),
+        ("ends", S.MinMaxScaler(quantiles=(0.1, 0.9), fit_mode="noisy")),
+        ("robust", S.RobustScaler(fit_mode="noisy")),
+        ("model", classifier()),
     ),
-    "clusters": ([CLIP, ("groups", S.ClusterQuantizer(1e-7, 400)), MEAN], {}),
-    "cluster copies": ([CLIP, ("dedup", S.ClusterDeduplicator(1e-7, 400)), MEAN], {}),
-    "late clusters": (
-        [CLIP, ("soft", S.SoftPCA(fit_mode="exact")), ("dedup", S.ClusterDeduplicator(1e-7, 400, compare="raw")), MEAN],
-        {},
+    "medians": of(
+        BOX, ("impute", S.MedianImputer(max_quantile_gap=0.01, fit_mode="exact")), ("model", classifier()), gate=None
     ),
-    "nothing known": (
-        [
-            ("range", S.MinMaxScaler(ranges="private", fit_mode="noisy")),
-            ("fill", S.MedianImputer(fit_mode="noisy")),
-            ("ends", S.MinMaxScaler(quantiles=(0.1, 0.9), fit_mode="noisy")),
-            ("robust", S.RobustScaler(fit_mode="noisy")),
-            ("model", classifier()),
-        ],
-        {},
+    "quantiles": of(
+        CLIP,
+        ("ends", S.MinMaxScaler(quantiles=(0.05, 0.95), max_quantile_gap=1e-5, fit_mode="exact")),
+        ("robust", S.RobustScaler(max_quantile_gap=1e-4, fit_mode="exact")),
+        ("model", classifier()),
+        gate=None,
     ),
-    "medians": (
-        [BOX, ("impute", S.MedianImputer(max_quantile_gap=0.01, fit_mode="exact")), ("model", classifier())],
-        {"gate": None},
+    "quantiles without duplicates": of(
+        CLIP,
+        ("dedup", S.Deduplicator()),
+        ("robust", S.RobustScaler(max_quantile_gap=1e-4, fit_mode="exact")),
+        MEAN,
+        gate=None,
     ),
-    "quantiles": (
-        [
-            CLIP,
-            ("ends", S.MinMaxScaler(quantiles=(0.05, 0.95), max_quantile_gap=1e-5, fit_mode="exact")),
-            ("robust", S.RobustScaler(max_quantile_gap=1e-4, fit_mode="exact")),
-            ("model", classifier()),
-        ],
-        {"gate": None},
+    "trimmed": of(BOX, ("impute", S.TrimmedMeanImputer(fit_mode="noisy")), ("soft", S.SoftPCA(fit_mode="noisy")), MEAN),
+    "trimmed exactly": of(BOX, ("impute", S.TrimmedMeanImputer(fit_mode="exact")), ("model", classifier())),
+    "regression": of(BOX, ("impute", S.RegressionImputer(fit_mode="noisy")), ("model", classifier())),
+    "regression, eigenvalue": of(
+        BOX,
+        ("impute", S.RegressionImputer(min_eigenvalue=1e-6, **FEW_GAPS)),
+        ("project", S.RandomProjection(2)),
+        MEAN,
+        gate=None,
     ),
-    "quantiles without duplicates": (
-        [CLIP, ("dedup", S.Deduplicator()), ("robust", S.RobustScaler(max_quantile_gap=1e-4, fit_mode="exact")), MEAN],
-        {"gate": None},
+    "public": of(
+        CLIP, ("public", S.Public(PublicScaler().fit([[0.0, 0.0, 0.0], [2.0, 2.0, 2.0]]), row_norm=3.0)), MEAN
     ),
-    "trimmed": (
-        [BOX, ("impute", S.TrimmedMeanImputer(fit_mode="noisy")), ("soft", S.SoftPCA(fit_mode="noisy")), MEAN],
-        {},
+    "scaled to sums of zero": of(CLIP, scaler(fit_mode="exact", clip=None), MEAN),
+    "centred": of(CLIP, ("pca", S.PCA(1, with_mean=True, fit_mode="exact")), MEAN),
+    "projected": of(
+        CLIP, ("pca", S.PCA(1, with_mean=False, output="projected", fit_mode="exact")), ("model", classifier())
     ),
-    "trimmed exactly": ([BOX, ("impute", S.TrimmedMeanImputer(fit_mode="exact")), ("model", classifier())], {}),
-    "regression": ([BOX, ("impute", S.RegressionImputer(fit_mode="noisy")), ("model", classifier())], {}),
-    "regression, eigenvalue": (
-        [
-            BOX,
-            ("impute", S.RegressionImputer(min_eigenvalue=1e-6, **FEW_GAPS)),
-            ("project", S.RandomProjection(2)),
-            MEAN,
-        ],
-        {"gate": None},
+    "aligned": of(
+        CLIP, ("pca", S.PCA(1, 0.4, with_mean=False, output="aligned", min_alignment=0.1, fit_mode="exact")), MEAN
     ),
-    "public": (
-        [CLIP, ("public", S.Public(PublicScaler().fit([[0.0, 0.0, 0.0], [2.0, 2.0, 2.0]]), row_norm=3.0)), MEAN],
-        {},
+    "aligned, centred": of(
+        CLIP, ("pca", S.PCA(1, 0.4, with_mean=True, output="aligned", min_alignment=0.1, fit_mode="exact")), MEAN
     ),
-    "scaled to sums of zero": ([CLIP, scaler(fit_mode="exact", clip=None), MEAN], {}),
-    "centred": ([CLIP, ("pca", S.PCA(1, with_mean=True, fit_mode="exact")), MEAN], {}),
-    "projected": (
-        [CLIP, ("pca", S.PCA(1, with_mean=False, output="projected", fit_mode="exact")), ("model", classifier())],
-        {},
+    "projected noisily": of(CLIP, ("pca", S.PCA(1, with_mean=False, output="projected", fit_mode="noisy"))),
+    "least squares": of(CLIP, ("model", M.Ridge(y_range=(0, 2), solver="dpgd", max_iter=10))),
+    "second moments": of(CLIP, ("dedup", S.Deduplicator()), ("model", M.Ridge(y_range=(0, 2), solver="moments"))),
+    "support vectors": of(CLIP, ("model", M.LinearSVC((0, 1), solver="dpgd", max_iter=10))),
+    "counts": of(BOX, imputer(**FEW_GAPS), ("model", M.PoissonRegressor((0, 2), max_iter=10))),
+    "amounts": of(BOX, imputer(**FEW_GAPS), ("model", M.TweedieRegressor((0, 2), power=1.9))),
+    "three classes": of(CLIP, ("model", M.LogisticRegression((0, 1, 2), solver="dpgd", max_iter=10))),
+    "Newton steps": of(CLIP, ("model", M.LogisticRegression((0, 1, 2)))),
+    "Newton steps and counts": of(CLIP, ("model", M.LogisticRegression((0, 1), solver="newton", threshold="f1"))),
+    "gradients and counts": of(CLIP, ("model", classifier(solver="dpgd", threshold="accuracy"))),
+    "boosting and counts": of(
+        BOX, ("model", M.GradientBoostingClassifier((0, 1), max_iter=1, max_bins=16, threshold="balanced_accuracy"))
     ),
-    "aligned": (
-        [CLIP, ("pca", S.PCA(1, 0.4, with_mean=False, output="aligned", min_alignment=0.1, fit_mode="exact")), MEAN],
-        {},
+    "boosted shapes": of(BOX, ("model", M.GradientBoostingClassifier((0, 1, 2), max_iter=1, max_bins=16))),
+    "boosted targets": of(BOX, ("model", M.GradientBoostingRegressor((0, 2), max_bins=16))),
+    "Poisson samples": of(
+        CLIP, ("dedup", S.Deduplicator()), ("model", M.LogisticRegression((0, 1, 2), solver="poisson", max_iter=5))
     ),
-    "aligned, centred": (
-        [CLIP, ("pca", S.PCA(1, 0.4, with_mean=True, output="aligned", min_alignment=0.1, fit_mode="exact")), MEAN],
-        {},
+    "fresh projections": of(
+        CLIP, ("dedup", S.Deduplicator()), ("model", M.LogisticRegression((0, 1, 2), solver="m2", rank=2, max_iter=5))
     ),
-    "projected noisily": ([CLIP, ("pca", S.PCA(1, with_mean=False, output="projected", fit_mode="noisy"))], {}),
-    "least squares": ([CLIP, ("model", M.Ridge(y_range=(0, 2), solver="dpgd", max_iter=10))], {}),
-    "second moments": ([CLIP, ("dedup", S.Deduplicator()), ("model", M.Ridge(y_range=(0, 2), solver="moments"))], {}),
-    "support vectors": ([CLIP, ("model", M.LinearSVC((0, 1), solver="dpgd", max_iter=10))], {}),
-    "counts": ([BOX, imputer(**FEW_GAPS), ("model", M.PoissonRegressor((0, 2), max_iter=10))], {}),
-    "amounts": ([BOX, imputer(**FEW_GAPS), ("model", M.TweedieRegressor((0, 2), power=1.9))], {}),
-    "three classes": ([CLIP, ("model", M.LogisticRegression((0, 1, 2), solver="dpgd", max_iter=10))], {}),
-    "Newton steps": ([CLIP, ("model", M.LogisticRegression((0, 1, 2)))], {}),
-    "Newton steps and counts": ([CLIP, ("model", M.LogisticRegression((0, 1), solver="newton", threshold="f1"))], {}),
-    "gradients and counts": ([CLIP, ("model", classifier(solver="dpgd", threshold="accuracy"))], {}),
-    "boosting and counts": (
-        [BOX, ("model", M.GradientBoostingClassifier((0, 1), max_iter=1, max_bins=16, threshold="balanced_accuracy"))],
-        {},
+    "behind a projection": of(CLIP, ("model", classifier(solver="lora-fa", rank=2))),
+    "fixed batches": of(CLIP, ("model", M.LinearSVC((0, 1), solver="fixed-size", max_iter=5))),
+    "epochs": of(CLIP, ("dedup", S.Deduplicator()), ("model", M.Ridge(y_range=(0, 2), solver="epochs", max_iter=2))),
+    "a hidden pass": of(CLIP, ("model", M.LogisticRegression((0, 1), solver="hidden"))),
+    "minimiser": of(CLIP, ("model", classifier(solver="output"))),
+    "least squares minimiser": of(
+        CLIP, ("model", M.Ridge(solver="output", max_iter=10)), domain=Domain(y_range=(0, 2))
     ),
-    "boosted shapes": ([BOX, ("model", M.GradientBoostingClassifier((0, 1, 2), max_iter=1, max_bins=16))], {}),
-    "boosted targets": ([BOX, ("model", M.GradientBoostingRegressor((0, 2), max_bins=16))], {}),
-    "Poisson samples": (
-        [CLIP, ("dedup", S.Deduplicator()), ("model", M.LogisticRegression((0, 1, 2), solver="poisson", max_iter=5))],
-        {},
+    "nothing to do": of(BOX, imputer(max_missing=0), ("pca", S.PCA()), MEAN),
+    "a sum": of(CLIP, ("dedup", S.Deduplicator()), ("sum", M.GaussianMechanism("sum"))),
+    "a count": of(CLIP, ("dedup", S.Deduplicator()), ("count", M.GaussianMechanism("count"))),
+    "a covariance": of(CLIP, ("dedup", S.Deduplicator()), ("covariance", M.GaussianMechanism("covariance"))),
+    "moments of classes": of(CLIP, ("model", M.GaussianNB((0, 1)))),
+    "distances from clusters": of(CLIP, ("clusters", S.ClusterDistances(2)), ("model", classifier())),
+    "centres of clusters": of(CLIP, ("model", M.KMeans(2))),
+    "a report": of(CLIP, ("report", M.Report(["mean", "quantile", "histogram", "covariance"], bins=5))),
+    "a histogram": of(CLIP, ("counts", M.GaussianMechanism("histogram", bins={"a": 5, "c": [-1.0, 0.0, 1.0]}))),
+    "rows": of(CLIP, scaler(fit_mode="noisy"), ("rows", M.GaussianMechanism("rows"))),
+    "projected rows": of(
+        CLIP, ("dedup", S.Deduplicator()), ("project", S.RandomProjection(2)), ("rows", M.GaussianMechanism("rows"))
     ),
-    "fresh projections": (
-        [
-            CLIP,
-            ("dedup", S.Deduplicator()),
-            ("model", M.LogisticRegression((0, 1, 2), solver="m2", rank=2, max_iter=5)),
-        ],
-        {},
+    "a Laplace mean": of(CLIP, ("dedup", S.Deduplicator()), ("mean", M.LaplaceMechanism()), diagnostics=None),
+    "Laplace rows": of(BOX, imputer(fit_mode="exact"), ("rows", M.LaplaceMechanism("rows"))),
+    "pure rows of a change": of(
+        BOX,
+        imputer(fit_mode="exact"),
+        ("rows", M.LaplaceMechanism("rows")),
+        adjacency=Adjacency.change(coordinate=0.1),
+        delta=0.0,
     ),
-    "behind a projection": ([CLIP, ("model", classifier(solver="lora-fa", rank=2))], {}),
-    "fixed batches": ([CLIP, ("model", M.LinearSVC((0, 1), solver="fixed-size", max_iter=5))], {}),
-    "epochs": (
-        [CLIP, ("dedup", S.Deduplicator()), ("model", M.Ridge(y_range=(0, 2), solver="epochs", max_iter=2))],
-        {},
+    "added rows": of(
+        BOX,
+        ("dedup", S.Deduplicator()),
+        imputer(fit_mode="noisy"),
+        ("rows", M.GaussianMechanism("rows")),
+        adjacency=Adjacency.add_remove(2),
+        domain=Domain(n_rows=4000),
     ),
-    "a hidden pass": ([CLIP, ("model", M.LogisticRegression((0, 1), solver="hidden"))], {}),
-    "minimiser": ([CLIP, ("model", classifier(solver="output"))], {}),
-    "least squares minimiser": (
-        [CLIP, ("model", M.Ridge(solver="output", max_iter=10))],
-        {"domain": Domain(y_range=(0, 2))},
+    "persons": of(
+        BOX,
+        ("dedup", S.Deduplicator()),
+        imputer(fit_mode="noisy"),
+        ("rows", M.GaussianMechanism("rows")),
+        adjacency=Adjacency.user_level(3),
+        domain=Domain(n_rows=4000),
     ),
-    "nothing to do": ([BOX, imputer(max_missing=0), ("pca", S.PCA()), MEAN], {}),
-    "a sum": ([CLIP, ("dedup", S.Deduplicator()), ("sum", M.GaussianMechanism("sum"))], {}),
-    "a count": ([CLIP, ("dedup", S.Deduplicator()), ("count", M.GaussianMechanism("count"))], {}),
-    "a covariance": ([CLIP, ("dedup", S.Deduplicator()), ("covariance", M.GaussianMechanism("covariance"))], {}),
-    "moments of classes": ([CLIP, ("model", M.GaussianNB((0, 1)))], {}),
-    "distances from clusters": ([CLIP, ("clusters", S.ClusterDistances(2)), ("model", classifier())], {}),
-    "centres of clusters": ([CLIP, ("model", M.KMeans(2))], {}),
-    "a report": ([CLIP, ("report", M.Report(["mean", "quantile", "histogram", "covariance"], bins=5))], {}),
-    "a histogram": ([CLIP, ("counts", M.GaussianMechanism("histogram", bins={"a": 5, "c": [-1.0, 0.0, 1.0]}))], {}),
-    "rows": ([CLIP, scaler(fit_mode="noisy"), ("rows", M.GaussianMechanism("rows"))], {}),
-    "projected rows": (
-        [CLIP, ("dedup", S.Deduplicator()), ("project", S.RandomProjection(2)), ("rows", M.GaussianMechanism("rows"))],
-        {},
+    "a Laplace sum": of(BOX, imputer(fit_mode="exact"), ("sum", M.LaplaceMechanism("sum"))),
+    "a whole count": of(CLIP, ("soft", S.GridDeduplicator(keep="soft")), ("count", M.LaplaceMechanism("count"))),
+    "whole histograms": of(CLIP, ("counts", M.LaplaceMechanism("histogram", bins=4))),
+    "signs and a matrix": of(CLIP, ("signs", M.SignMechanism("angle", n_signs=3, norm_floor=0.5))),
+    "signs": of(CLIP, ("project", S.RandomProjection(2)), ("signs", M.SignMechanism())),
+    "smooth signs": of(CLIP, ("dedup", S.Deduplicator()), ("signs", M.SignMechanism("smooth", unit=0.6))),
+    "responses": of(CLIP, scaler(fit_mode="noisy"), ("signs", M.SignMechanism("randomized-response"))),
+    "Laplace signs": of(CLIP, scaler(fit_mode="exact"), ("signs", M.SignMechanism("laplace"))),
+    "changed signs": of(
+        BOX,
+        imputer(max_missing=0),
+        ("project", S.RandomProjection(3)),
+        ("signs", M.SignMechanism("gaussian")),
+        adjacency=Adjacency.change(coordinate=0.5),
     ),
-    "a Laplace mean": ([CLIP, ("dedup", S.Deduplicator()), ("mean", M.LaplaceMechanism())], {"diagnostics": None}),
-    "Laplace rows": ([BOX, imputer(fit_mode="exact"), ("rows", M.LaplaceMechanism("rows"))], {}),
-    "pure rows of a change": (
-        [BOX, imputer(fit_mode="exact"), ("rows", M.LaplaceMechanism("rows"))],
-        {"adjacency": Adjacency.change(coordinate=0.1), "delta": 0.0},
+    "a direction": of(
+        ("box", S.MinMaxScaler(ranges=(-1, 1), feature_range=(0, 1))),
+        ("dedup", S.Deduplicator()),
+        ("direction", M.WishartMechanism(20, 0.99615)),
     ),
-    "added rows": (
-        [BOX, ("dedup", S.Deduplicator()), imputer(fit_mode="noisy"), ("rows", M.GaussianMechanism("rows"))],
-        {"adjacency": Adjacency.add_remove(2), "domain": Domain(n_rows=4000)},
+    "a sketch": of(CLIP, ("dedup", S.Deduplicator()), ("sketch", M.GaussianSketch(20))),
+    "a sketch behind a floor": of(
+        CLIP, ("project", S.RandomProjection(1)), ("sketch", M.GaussianSketch(400, min_eigenvalue=0.005))
     ),
-    "persons": (
-        [BOX, ("dedup", S.Deduplicator()), imputer(fit_mode="noisy"), ("rows", M.GaussianMechanism("rows"))],
-        {"adjacency": Adjacency.user_level(3), "domain": Domain(n_rows=4000)},
+    "least squares of a sketch": of(CLIP, ("model", M.Ridge(y_range=(0, 2), solver="sketch", rank=60))),
+    "medians chosen": of(
+        CLIP, ("dedup", S.Deduplicator()), ("median", M.ExponentialMechanism(candidates=21)), diagnostics=None
     ),
-    "a Laplace sum": ([BOX, imputer(fit_mode="exact"), ("sum", M.LaplaceMechanism("sum"))], {}),
-    "a whole count": ([CLIP, ("soft", S.GridDeduplicator(keep="soft")), ("count", M.LaplaceMechanism("count"))], {}),
-    "whole histograms": ([CLIP, ("counts", M.LaplaceMechanism("histogram", bins=4))], {}),
-    "signs and a matrix": ([CLIP, ("signs", M.SignMechanism("angle", n_signs=3, norm_floor=0.5))], {}),
-    "signs": ([CLIP, ("project", S.RandomProjection(2)), ("signs", M.SignMechanism())], {}),
-    "smooth signs": ([CLIP, ("dedup", S.Deduplicator()), ("signs", M.SignMechanism("smooth", unit=0.6))], {}),
-    "responses": ([CLIP, scaler(fit_mode="noisy"), ("signs", M.SignMechanism("randomized-response"))], {}),
-    "Laplace signs": ([CLIP, scaler(fit_mode="exact"), ("signs", M.SignMechanism("laplace"))], {}),
-    "changed signs": (
-        [BOX, imputer(max_missing=0), ("project", S.RandomProjection(3)), ("signs", M.SignMechanism("gaussian"))],
-        {"adjacency": Adjacency.change(coordinate=0.5)},
+    "a vote": of(BOX, imputer(fit_mode="noisy"), ("vote", M.ExponentialMechanism("utility", **VOTE))),
+    "diffprivlib's logistic regression": of(
+        CLIP, ("dedup", S.Deduplicator()), ("model", Diffprivlib(foreign_models.LogisticRegression(), (0, 1)))
     ),
-    "a direction": (
-        [
-            ("box", S.MinMaxScaler(ranges=(-1, 1), feature_range=(0, 1))),
-            ("dedup", S.Deduplicator()),
-            ("direction", M.WishartMechanism(20, 0.99615)),
-        ],
-        {},
+    "diffprivlib's linear regression": of(
+        CLIP, ("dedup", S.Deduplicator()), ("model", Diffprivlib(foreign_models.LinearRegression(), y_range=(0, 2)))
     ),
-    "a sketch": ([CLIP, ("dedup", S.Deduplicator()), ("sketch", M.GaussianSketch(20))], {}),
-    "a sketch behind a floor": (
-        [CLIP, ("project", S.RandomProjection(1)), ("sketch", M.GaussianSketch(400, min_eigenvalue=0.005))],
-        {},
-    ),
-    "least squares of a sketch": ([CLIP, ("model", M.Ridge(y_range=(0, 2), solver="sketch", rank=60))], {}),
-    "medians chosen": (
-        [CLIP, ("dedup", S.Deduplicator()), ("median", M.ExponentialMechanism(candidates=21))],
-        {"diagnostics": None},
-    ),
-    "a vote": ([BOX, imputer(fit_mode="noisy"), ("vote", M.ExponentialMechanism("utility", **VOTE))], {}),
-    "diffprivlib's logistic regression": (
-        [CLIP, ("dedup", S.Deduplicator()), ("model", Diffprivlib(foreign_models.LogisticRegression(), (0, 1)))],
-        {},
-    ),
-    "diffprivlib's linear regression": (
-        [CLIP, ("dedup", S.Deduplicator()), ("model", Diffprivlib(foreign_models.LinearRegression(), y_range=(0, 2)))],
-        {},
-    ),
-    "diffprivlib's naive Bayes": (
-        [CLIP, ("dedup", S.Deduplicator()), ("model", Diffprivlib(foreign_models.GaussianNB(), (0, 1)))],
-        {"diagnostics": None},
+    "diffprivlib's naive Bayes": of(
+        CLIP, ("dedup", S.Deduplicator()), ("model", Diffprivlib(foreign_models.GaussianNB(), (0, 1))), diagnostics=None
     ),
 }
 

@@ -65,207 +65,130 @@ def containing_itself():
 FITTED = StandardScaler().fit([[0.0], [1.0]])
 WARDS = OneHotEncoder(categories=[["north", "south"]])
 
+
+def no(steps, fix, kind=InvalidParameter, **declared):
+    """Steps that are refused, and what to do; of what kind the error is, and what is declared beside them."""
+    return steps, declared, kind, fix
+
+
 REFUSALS = {
-    "no bound": ([StandardScaler(), MODEL], {}, MissingBound, "ranges={'column': (low, high), ...}"),
-    "no bound of columns": (
-        [columns(), MODEL],
-        {},
-        MissingBound,
-        "ranges={'age': (low, high), 'dose': (low, high), 'level': (low, high)}",
+    "no bound": no([StandardScaler(), MODEL], "ranges={'column': (low, high), ...}", MissingBound),
+    "no bound of columns": no(
+        [columns(), MODEL], "ranges={'age': (low, high), 'dose': (low, high), 'level': (low, high)}", MissingBound
     ),
-    "two bounds": ([MODEL], {"ranges": RANGES, "max_norm": 1.0}, InvalidParameter, "one bound"),
-    "minimum": ([MinMaxScaler(), MODEL], {"max_norm": 3.0}, MissingBound, "ranges"),
-    "minimum later": ([StandardScaler(), MaxAbsScaler()], {}, UnsupportedOrder, "put it first"),
-    "function later": (
-        [StandardScaler(), SimpleImputer(), MissingIndicator()],
-        {},
-        UnsupportedOrder,
-        "put it first",
+    "two bounds": no([MODEL], "one bound", ranges=RANGES, max_norm=1.0),
+    "minimum": no([MinMaxScaler(), MODEL], "ranges", MissingBound, max_norm=3.0),
+    "minimum later": no([StandardScaler(), MaxAbsScaler()], "put it first", UnsupportedOrder),
+    "function later": no([StandardScaler(), SimpleImputer(), MissingIndicator()], "put it first", UnsupportedOrder),
+    "largest value": no([SimpleImputer(strategy=np.nanmax)], "strategy='constant'"),
+    "indicators of other gaps": no([MissingIndicator(missing_values=0)], "NaN"),
+    "other gaps": no([SimpleImputer(missing_values=-1)], "put NaN"),
+    "centred only": no([StandardScaler(with_std=False)], "learn an intercept"),
+    "share of variance": no([TruncatedSVD(0.9)], "n_components=5"),
+    "components by data": no([PCA("mle")], "n_components=5"),
+    "unknown n": no([GaussianRandomProjection()], "domain=Domain(n_rows=...)"),
+    "density": no([SparseRandomProjection(3, density=1.5)], "share"),
+    "clusters from given centres": no([KMeans(2, init=np.eye(2))], "first centres"),
+    "naive Bayes of components": no([PCA(2), GaussianNB()], "in front", UnsupportedOrder),
+    "bins of each column": no([KBinsDiscretizer([3, 4, 5])], "one number of bins"),
+    "found categories": no([OneHotEncoder()], "categories="),
+    "unscaled robust": no([RobustScaler(unit_variance=True)], "default"),
+    "kernel by the rows": no([SVC(kernel="sigmoid")], "kernel='rbf'"),
+    "knots in units of rows": no(
+        [StandardScaler(), SplineTransformer(knots=[[0.0], [1.0]])], "put it first", UnsupportedOrder
     ),
-    "largest value": ([SimpleImputer(strategy=np.nanmax)], {}, InvalidParameter, "strategy='constant'"),
-    "indicators of other gaps": ([MissingIndicator(missing_values=0)], {}, InvalidParameter, "NaN"),
-    "other gaps": ([SimpleImputer(missing_values=-1)], {}, InvalidParameter, "put NaN"),
-    "centred only": ([StandardScaler(with_std=False)], {}, InvalidParameter, "learn an intercept"),
-    "share of variance": ([TruncatedSVD(0.9)], {}, InvalidParameter, "n_components=5"),
-    "components by data": ([PCA("mle")], {}, InvalidParameter, "n_components=5"),
-    "unknown n": ([GaussianRandomProjection()], {}, InvalidParameter, "domain=Domain(n_rows=...)"),
-    "density": ([SparseRandomProjection(3, density=1.5)], {}, InvalidParameter, "share"),
-    "clusters from given centres": ([KMeans(2, init=np.eye(2))], {}, InvalidParameter, "first centres"),
-    "naive Bayes of components": ([PCA(2), GaussianNB()], {}, UnsupportedOrder, "in front"),
-    "bins of each column": ([KBinsDiscretizer([3, 4, 5])], {}, InvalidParameter, "one number of bins"),
-    "found categories": ([OneHotEncoder()], {}, InvalidParameter, "categories="),
-    "unscaled robust": ([RobustScaler(unit_variance=True)], {}, InvalidParameter, "default"),
-    "kernel by the rows": ([SVC(kernel="sigmoid")], {}, InvalidParameter, "kernel='rbf'"),
-    "knots in units of rows": (
-        [StandardScaler(), SplineTransformer(knots=[[0.0], [1.0]])],
-        {},
-        UnsupportedOrder,
-        "put it first",
+    "landmarks beyond memory": no([Nystroem(n_components=10**6)], "within these limits"),
+    "cosines": no([Nystroem(kernel="cosine")], "kernel='rbf'"),
+    "chosen columns": no([SelectFdr(), MODEL], "public knowledge", UnknownStage),
+    "fitted elsewhere": no([FrozenEstimator(StandardScaler()), MODEL], "Public(transformer)", UnknownStage),
+    "late union": no([PCA(2), FeatureUnion([])], "put that stage behind the FeatureUnion"),
+    "weighted union": no(
+        [FeatureUnion([("a", "passthrough")], transformer_weights={"a": 2.0}), PCA(2), MODEL], "feature_range"
     ),
-    "landmarks beyond memory": ([Nystroem(n_components=10**6)], {}, InvalidParameter, "within these limits"),
-    "cosines": ([Nystroem(kernel="cosine")], {}, InvalidParameter, "kernel='rbf'"),
-    "chosen columns": ([SelectFdr(), MODEL], {}, UnknownStage, "public knowledge"),
-    "fitted elsewhere": ([FrozenEstimator(StandardScaler()), MODEL], {}, UnknownStage, "Public(transformer)"),
-    "late union": (
-        [PCA(2), FeatureUnion([])],
-        {},
-        InvalidParameter,
-        "put that stage behind the FeatureUnion",
+    "a choice in a union": no([FeatureUnion([("a", "passthrough"), ("b", SelectFdr())])], "public", UnknownStage),
+    "union that is none": no([FeatureUnion("ab")], "names are strings"),
+    "behind a union": no(
+        [FeatureUnion([("a", make_pipeline(FeatureUnion([("b", "passthrough")]), MinMaxScaler()))])], "into each part"
     ),
-    "weighted union": (
-        [FeatureUnion([("a", "passthrough")], transformer_weights={"a": 2.0}), PCA(2), MODEL],
-        {},
-        InvalidParameter,
-        "feature_range",
+    "late columns": no([StandardScaler(), ColumnTransformer([])], "as the first step"),
+    "over-sampling": no(
+        ImbalancedPipeline([("more", RandomOverSampler()), ("m", MODEL)]), "Deduplicator", UnknownStage
     ),
-    "a choice in a union": ([FeatureUnion([("a", "passthrough"), ("b", SelectFdr())])], {}, UnknownStage, "public"),
-    "union that is none": ([FeatureUnion("ab")], {}, InvalidParameter, "names are strings"),
-    "behind a union": (
-        [FeatureUnion([("a", make_pipeline(FeatureUnion([("b", "passthrough")]), MinMaxScaler()))])],
-        {},
-        InvalidParameter,
-        "into each part",
+    "under-sampling": no(
+        ImbalancedPipeline([("less", RandomUnderSampler()), ("m", MODEL)]), "leave it out", UnknownStage
     ),
-    "late columns": ([StandardScaler(), ColumnTransformer([])], {}, InvalidParameter, "as the first step"),
-    "over-sampling": (
-        ImbalancedPipeline([("more", RandomOverSampler()), ("m", MODEL)]),
-        {},
-        UnknownStage,
-        "Deduplicator",
-    ),
-    "under-sampling": (
-        ImbalancedPipeline([("less", RandomUnderSampler()), ("m", MODEL)]),
-        {},
-        UnknownStage,
-        "leave it out",
-    ),
-    "search": (GridSearchCV(make_pipeline(MODEL), {}), {}, UnknownStage, "PrivateSearchCV"),
-    "network": ([MLPClassifier()], {}, UnknownStage, "ppdp.mechanisms"),
-    "dummy": ([DummyClassifier()], {}, UnknownStage, "GaussianMechanism"),
-    "targets": (
-        [TransformedTargetRegressor(Ridge(), transformer=KBinsDiscretizer())],
-        {},
-        InvalidParameter,
-        "log1p",
-    ),
-    "function of targets": ([TransformedTargetRegressor(Ridge(), func=np.cbrt)], {}, InvalidParameter, "np.log1p"),
-    "function of counts": (
+    "search": no(GridSearchCV(make_pipeline(MODEL), {}), "PrivateSearchCV", UnknownStage),
+    "network": no([MLPClassifier()], "ppdp.mechanisms", UnknownStage),
+    "dummy": no([DummyClassifier()], "GaussianMechanism", UnknownStage),
+    "targets": no([TransformedTargetRegressor(Ridge(), transformer=KBinsDiscretizer())], "log1p"),
+    "function of targets": no([TransformedTargetRegressor(Ridge(), func=np.cbrt)], "np.log1p"),
+    "function of counts": no(
         [TransformedTargetRegressor(TweedieRegressor(power=1), func=np.sqrt, inverse_func=np.square)],
-        {"y_range": (0, 1)},
-        InvalidParameter,
         "Ridge()",
+        y_range=(0, 1),
     ),
-    "strength of a machine": ([LinearSVC(C=0)], {}, InvalidParameter, "within these limits"),
-    "strength of descent": ([SGDClassifier(alpha=-1)], {}, InvalidParameter, "within these limits"),
-    "a threshold for a loss": (TunedThresholdClassifierCV(MODEL, scoring="r2"), {}, InvalidParameter, "'f1'"),
-    "a threshold of margins": (TunedThresholdClassifierCV(LinearSVC(), scoring="f1"), {}, InvalidParameter, "or trees"),
-    "other loss": ([SGDClassifier(loss="huber")], {}, InvalidParameter, "log_loss"),
-    "signs": ([LinearRegression(positive=True)], {"y_range": (0, 1)}, InvalidParameter, "either sign"),
-    "penalties": ([Ridge(alpha=np.ones(3))], {"y_range": (0, 1)}, InvalidParameter, "one penalty"),
-    "cubic power": ([TweedieRegressor(power=3)], {"y_range": (0, 1)}, InvalidParameter, "Ridge()"),
-    "range of targets": ([Ridge()], {}, MissingBound, "y_range=(low, high)"),
-    "model first": ([MODEL, StandardScaler()], {}, InvalidParameter, "move it to the end"),
-    "selector": (
-        [ColumnTransformer([("a", "passthrough", make_column_selector())])],
-        {"ranges": (0, 1)},
-        InvalidParameter,
-        "name them",
+    "strength of a machine": no([LinearSVC(C=0)], "within these limits"),
+    "strength of descent": no([SGDClassifier(alpha=-1)], "within these limits"),
+    "a threshold for a loss": no(TunedThresholdClassifierCV(MODEL, scoring="r2"), "'f1'"),
+    "a threshold of margins": no(TunedThresholdClassifierCV(LinearSVC(), scoring="f1"), "or trees"),
+    "other loss": no([SGDClassifier(loss="huber")], "log_loss"),
+    "signs": no([LinearRegression(positive=True)], "either sign", y_range=(0, 1)),
+    "penalties": no([Ridge(alpha=np.ones(3))], "one penalty", y_range=(0, 1)),
+    "cubic power": no([TweedieRegressor(power=3)], "Ridge()", y_range=(0, 1)),
+    "range of targets": no([Ridge()], "y_range=(low, high)", MissingBound),
+    "model first": no([MODEL, StandardScaler()], "move it to the end"),
+    "selector": no([ColumnTransformer([("a", "passthrough", make_column_selector())])], "name them", ranges=(0, 1)),
+    "weights of columns": no(
+        [ColumnTransformer([("a", "passthrough", [0])], transformer_weights={"a": 2})], "leave it out"
     ),
-    "weights of columns": (
-        [ColumnTransformer([("a", "passthrough", [0])], transformer_weights={"a": 2})],
-        {},
-        InvalidParameter,
-        "leave it out",
+    "unknown in columns": no([ColumnTransformer([("a", SelectFdr(), [0, 1])])], "public knowledge", UnknownStage),
+    "public behind fitted": no([columns(numbers=make_pipeline(PCA(1), FunctionTransformer(np.sqrt)))], "put it first"),
+    "projected, then imputed": no(
+        [columns(numbers=make_pipeline(PCA(1), SimpleImputer())), MODEL], "the imputer first"
     ),
-    "unknown in columns": ([ColumnTransformer([("a", SelectFdr(), [0, 1])])], {}, UnknownStage, "public knowledge"),
-    "public behind fitted": (
-        [columns(numbers=make_pipeline(PCA(1), FunctionTransformer(np.sqrt)))],
-        {},
-        InvalidParameter,
-        "put it first",
-    ),
-    "projected, then imputed": (
-        [columns(numbers=make_pipeline(PCA(1), SimpleImputer())), MODEL],
-        {},
-        InvalidParameter,
-        "the imputer first",
-    ),
-    "before columns": ([FunctionTransformer(np.sqrt), columns()], {}, InvalidParameter, "into the branches"),
-    "label without encoder": (
-        [SimpleImputer(strategy="constant", fill_value="none"), MODEL],
-        {},
-        InvalidParameter,
-        "put an encoder",
-    ),
-    "no function": ([FunctionTransformer(5)], {}, InvalidParameter, "np.log1p"),
-    "no keywords": ([FunctionTransformer(np.log1p, kw_args=5)], {}, InvalidParameter, "kw_args"),
-    "a method": ([FunctionTransformer(FITTED.transform), MODEL], {}, InvalidParameter, "Public(transformer)"),
-    "a method in a partial": (
+    "before columns": no([FunctionTransformer(np.sqrt), columns()], "into the branches"),
+    "label without encoder": no([SimpleImputer(strategy="constant", fill_value="none"), MODEL], "put an encoder"),
+    "no function": no([FunctionTransformer(5)], "np.log1p"),
+    "no keywords": no([FunctionTransformer(np.log1p, kw_args=5)], "kw_args"),
+    "a method": no([FunctionTransformer(FITTED.transform), MODEL], "Public(transformer)"),
+    "a method in a partial": no(
         [FunctionTransformer(partial(partial(FITTED.transform))), MODEL],
-        {"functions": {"functiontransformer": (-5, 5)}},
-        InvalidParameter,
         "Public(transformer)",
+        functions={"functiontransformer": (-5, 5)},
     ),
-    "an argument": (
-        [FunctionTransformer(np.tanh, kw_args={"by": FITTED}), MODEL],
-        {},
-        InvalidParameter,
-        "Public(transformer)",
+    "an argument": no([FunctionTransformer(np.tanh, kw_args={"by": FITTED}), MODEL], "Public(transformer)"),
+    "no lists": no([OneHotEncoder(categories=5)], "categories=[["),
+    "steps by number": no(SklearnPipeline([(1, MODEL)]), "names are strings"),
+    "steps by name alone": no(SklearnPipeline({"model": MODEL}), "names are strings"),
+    "half a column": no([ColumnTransformer([("a", Normalizer())])], "names are strings"),
+    "a pipeline in itself": no(containing_itself(), "one list"),
+    "dropped label": no([OneHotEncoder(categories=[["a", "b"]], drop=["c"])], "drop='first'"),
+    "bent components": no(
+        [StandardScaler(), PCA(2), Normalizer("l1"), MODEL], "put it in front of 'pca'", UnsupportedOrder
     ),
-    "no lists": ([OneHotEncoder(categories=5)], {}, InvalidParameter, "categories=[["),
-    "steps by number": (SklearnPipeline([(1, MODEL)]), {}, InvalidParameter, "names are strings"),
-    "steps by name alone": (SklearnPipeline({"model": MODEL}), {}, InvalidParameter, "names are strings"),
-    "half a column": ([ColumnTransformer([("a", Normalizer())])], {}, InvalidParameter, "names are strings"),
-    "a pipeline in itself": (containing_itself(), {}, InvalidParameter, "one list"),
-    "dropped label": ([OneHotEncoder(categories=[["a", "b"]], drop=["c"])], {}, InvalidParameter, "drop='first'"),
-    "bent components": (
-        [StandardScaler(), PCA(2), Normalizer("l1"), MODEL],
-        {},
-        UnsupportedOrder,
-        "put it in front of 'pca'",
-    ),
-    "powers of components": (
+    "powers of components": no(
         [StandardScaler(), TruncatedSVD(2), StandardScaler(), PolynomialFeatures(2), MODEL],
-        {},
-        UnsupportedOrder,
         "put it in front of 'truncatedsvd'",
-    ),
-    "components of scaled components": (
-        [StandardScaler(), PCA(2), StandardScaler(), PCA(1), MODEL],
-        {},
         UnsupportedOrder,
-        "in front of both",
     ),
-    "mean category": (
+    "components of scaled components": no(
+        [StandardScaler(), PCA(2), StandardScaler(), PCA(1), MODEL], "in front of both", UnsupportedOrder
+    ),
+    "mean category": no(
         [columns(labels=make_pipeline(SimpleImputer(), WARDS))],
-        {},
-        InvalidParameter,
         "SimpleImputer(strategy='constant', fill_value='missing')",
     ),
-    "a number among labels": (
+    "a number among labels": no(
         [columns(labels=make_pipeline(SimpleImputer(strategy="constant", fill_value=0), WARDS))],
-        {},
-        InvalidParameter,
         "fill_value='a category'",
     ),
-    "labels of numbers": (
-        [columns(labels=make_pipeline(Binarizer(), WARDS))],
-        {},
-        InvalidParameter,
-        "put it first",
+    "labels of numbers": no([columns(labels=make_pipeline(Binarizer(), WARDS))], "put it first"),
+    "NaN in the middle": no([OrdinalEncoder(categories=[["a", np.nan, "b"]])], "np.nan]]"),
+    "two codes of gaps": no(
+        [OrdinalEncoder(categories=[["a", np.nan], ["b"]], **UNKNOWN, unknown_value=7)], "an OrdinalEncoder for each"
     ),
-    "NaN in the middle": ([OrdinalEncoder(categories=[["a", np.nan, "b"]])], {}, InvalidParameter, "np.nan]]"),
-    "two codes of gaps": (
-        [OrdinalEncoder(categories=[["a", np.nan], ["b"]], **UNKNOWN, unknown_value=7)],
-        {},
-        InvalidParameter,
-        "an OrdinalEncoder for each",
-    ),
-    "one name for a list": (
-        [columns(labels=OneHotEncoder())],
-        {"categories": {"ward": "north"}},
-        InvalidParameter,
-        "categories=[['a', 'b']]",
+    "one name for a list": no(
+        [columns(labels=OneHotEncoder())], "categories=[['a', 'b']]", categories={"ward": "north"}
     ),
 }
 
