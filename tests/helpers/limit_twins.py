@@ -13,7 +13,6 @@ import sklearn.preprocessing as preprocessing
 from growing_tables import FAMILIES, NEW, Table
 from scipy.optimize import minimize
 from sklearn.metrics import pairwise_distances
-from sklearn.pipeline import make_pipeline
 
 import ppdp.transformers as transformers
 from ppdp import Pipeline
@@ -160,7 +159,3 @@ def alone(make: Callable[[], Any]) -> Callable[[Table], Any]:
         return np.asarray(left).mean(axis=0)
 
     return of
-
-
-def scaled(model: Any) -> Callable[[], Any]:
-    return lambda: make_pipeline(preprocessing.StandardScaler(), model)

@@ -7,6 +7,7 @@ Where it goes to something else, ``instead`` says to what and why; the docstring
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -31,7 +32,6 @@ from limit_twins import (
     probabilities,
     ridge_filled,
     robust,
-    scaled,
     shrunk,
     sk,
     smooth_hinge,
@@ -43,280 +43,221 @@ from limit_twins import (
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
-import ppdp.mechanisms as mechanisms
-import ppdp.transformers as transformers
 from ppdp import Domain
+from ppdp import mechanisms as M
+from ppdp import transformers as S
 
-S = transformers
-SCALED = S.StandardScaler
-COMMON = tuple(name for name in FAMILIES if name != "rare class")
+SCALED = S.StandardScaler()
+ALL_BUT_RARE = tuple(name for name in FAMILIES if name != "rare class")
+LATE = {"late": ("heavy tails",)}
+RARE = {"late": ("heavy tails", "rare class"), "most": 0.2}
+COLLINEAR = {"late": ("heavy tails", "collinear"), "most": 0.2}
+PUBLIC = {"fixed": True, "ranged": False}
 
-GATED = {"domain": Domain(classes=(0, 1)), "epsilon": 8.0}  # a test needs its share
-NO_TWIN = "scikit-learn has none; the rows that are kept, without noise"
+CLASSES = Domain(classes=(0, 1))
+GATED = {"domain": CLASSES, "epsilon": 8.0}  # a test needs its share
 SHAPES = "shapes of columns and tables of pairs, constant in bins: trees of depth 2, not deeper ones"
 UNFITTED = "nothing is fitted"
+LOGISTIC, RIDGE = M.LogisticRegression((0, 1)), M.Ridge(y_range=(-1, 1))
+CODED = S.CategoryEncoder(CATEGORIES, encoding="ordinal"), S.TargetMeanEncoder(), LOGISTIC
 
 
-def _by_target_means() -> list[Any]:
-    coded = S.CategoryEncoder(CATEGORIES, encoding="ordinal")
-    return [coded, S.TargetMeanEncoder(), mechanisms.LogisticRegression((0, 1))]
+def entry(name: str, steps: Any, seen: Any, twin: Any, **more: Any) -> Entry:
+    return Entry(name, lambda: [clone(step) for step in steps], seen, twin, **more)
 
+
+def stage(step: Any, twin: Any, special: str = "", *, seen: Any = transformed, behind: Any = (), **more: Any) -> Entry:
+    """A stage, alone or in front of others, by the name of its class, and what is special."""
+    return entry(type(step).__name__ + special, [step, *behind], seen, twin, **more)
+
+
+def query(last: Any, name: str, twin: Any, special: str = "", **more: Any) -> Entry:
+    """A mechanism of which an attribute is compared."""
+    return entry(type(last).__name__ + special, [last], answer(name), twin, **more)
+
+
+def model(last: Any, twin: Any, labels: str, *, name: str = "", front: Any = (), rows: str = "X", **more: Any) -> Entry:
+    """A model behind these stages, and one of scikit-learn on the same rows; or what a function makes of them."""
+    seen = more.pop("seen", probabilities if hasattr(last, "predict_proba") else predicted)
+    twin = sk(partial(clone, twin), rows, labels=labels) if hasattr(twin, "fit") else twin
+    return entry(name or type(last).__name__, [*front, last], seen, twin, rows=rows, labels=labels, **more)
+
+
+def on_scaled(model: Any) -> Any:
+    return make_pipeline(preprocessing.StandardScaler(), model)
+
+
+def hashed(**how: Any) -> Any:
+    """What scikit-learn makes of the names of categories."""
+    return lambda t: (
+        text.HashingVectorizer(n_features=16, **how).transform(t.kinds[:NEW, 0].astype(int).astype(str)).toarray()
+    )
+
+
+def kinds(pipe: Any, table: Any) -> Any:
+    return pipe.transform(table.kinds[:NEW])
+
+
+def indicators(table: Any) -> Any:
+    encoder = preprocessing.OneHotEncoder(categories=[CATEGORIES], sparse_output=False)
+    return np.hstack([encoder.fit_transform(table.kinds[:NEW]), np.zeros((NEW, 1))])
+
+
+def most_frequent(table: Any) -> Any:
+    counts = np.bincount(table.kinds.ravel().astype(int), minlength=5)
+    return counts == counts.max()
+
+
+def duplicates(make: Any, **more: Any) -> Entry:
+    """What is left goes to what the stage leaves without noise."""
+    known = {"needs": {"domain": CLASSES}, "instead": "scikit-learn has none; the rows that are kept, without noise"}
+    behind = [M.GaussianMechanism()]
+    return stage(make(), alone(make), seen=answer("mean_"), behind=behind, labels="y", **{**known, **more})
+
+
+TANH = sk(lambda: preprocessing.FunctionTransformer(np.tanh))
 
 ENTRIES: tuple[Entry, ...] = (
     # -------- scalers
-    Entry("StandardScaler", lambda: [SCALED()], transformed, sk(preprocessing.StandardScaler), late=("heavy tails",)),
-    Entry(
-        "StandardScaler, one scale",
-        lambda: [SCALED(per_column=False)],
-        transformed,
+    stage(SCALED, sk(preprocessing.StandardScaler), **LATE),
+    stage(
+        S.StandardScaler(per_column=False),
         lambda t: (t.new - t.X.mean(axis=0)) / math.sqrt(t.X.var(axis=0).sum()),
-        late=("heavy tails",),
+        ", one scale",
+        **LATE,
     ),
-    Entry(
-        "RobustScaler",
-        lambda: [S.RobustScaler(fit_mode="noisy")],
-        transformed,
+    stage(
+        S.RobustScaler(fit_mode="noisy"),
         robust,
         tables=tuple(name for name in FAMILIES if name != "one-hot"),
         instead="scikit-learn's values clipped to [-3, 3], which bounds the rows",
     ),
-    Entry(
-        "MinMaxScaler",
-        lambda: [S.MinMaxScaler(ranges=(-1, 1), feature_range=(0, 1))],
-        transformed,
-        sk(lambda: preprocessing.FunctionTransformer(lambda X: (X + 1) / 2)),
-        fixed=True,
-        ranged=False,
-    ),
+    stage(S.MinMaxScaler(ranges=(-1, 1), feature_range=(0, 1)), lambda t: (t.new + 1) / 2, **PUBLIC),
     # -------- imputers
-    Entry("MeanImputer", lambda: [S.MeanImputer()], filled, sk(impute.SimpleImputer, "gapped", "all_gaps"), "gapped"),
-    Entry(
-        "MedianImputer",
-        lambda: [S.MedianImputer(fit_mode="noisy")],
-        filled,
+    stage(S.MeanImputer(), sk(impute.SimpleImputer, "gapped", "all_gaps"), seen=filled, rows="gapped"),
+    stage(
+        S.MedianImputer(fit_mode="noisy"),
         sk(lambda: impute.SimpleImputer(strategy="median"), "gapped", "all_gaps"),
-        "gapped",
+        seen=filled,
+        rows="gapped",
     ),
-    Entry(
-        "TrimmedMeanImputer",
-        lambda: [S.TrimmedMeanImputer()],
-        filled,
+    stage(
+        S.TrimmedMeanImputer(),
         trimmed,
-        "gapped",
+        seen=filled,
+        rows="gapped",
         instead="trimmed means, for which scikit-learn has no imputer",
     ),
-    Entry(
-        "RegressionImputer",
-        lambda: [S.RegressionImputer()],
-        filled,
+    stage(
+        S.RegressionImputer(),
         ridge_filled,
-        "gapped",
+        seen=filled,
+        rows="gapped",
         instead="a regression with a ridge that is public and does not fall with n, as its bound has 1/ridge",
     ),
     # -------- projections
-    Entry("PCA", lambda: [SCALED(), S.PCA(2, fit_mode="noisy")], unexplained, least_unexplained, unit=lambda _: 1.0),
-    Entry(
-        "SoftPCA",
-        lambda: [S.SoftPCA()],
-        transformed,
-        shrunk,
-        instead="rows shrunk by a public ridge; scikit-learn has no such projection",
-        late=("heavy tails",),
-    ),
-    Entry(
-        "RandomProjection",
-        lambda: [S.RandomProjection(2)],
-        transformed,
+    entry("PCA", [SCALED, S.PCA(2, fit_mode="noisy")], unexplained, least_unexplained, unit=lambda _: 1.0),
+    stage(S.SoftPCA(), shrunk, instead="rows shrunk by a public ridge; scikit-learn has no such projection", **LATE),
+    stage(
+        S.RandomProjection(2),
         lambda t: t.new @ S.RandomProjection(2).fit(t.X).components_.T,
         fixed=True,
         instead="a public map of each row, " + UNFITTED,
     ),
     # -------- row by row
-    Entry(
-        "NormClipper",
-        lambda: [S.NormClipper(0.5)],
-        transformed,
-        lambda t: t.new / np.maximum(1, np.linalg.norm(t.new, axis=1, keepdims=True) / 0.5),
-        fixed=True,
-    ),
-    Entry(
-        "Public",
-        lambda: [S.Public(preprocessing.FunctionTransformer(np.tanh), lipschitz=1.0, row_norm=2.0)],
-        transformed,
-        sk(lambda: preprocessing.FunctionTransformer(np.tanh)),
-        fixed=True,
-    ),
-    Entry(
-        "RowMap",
-        lambda: [S.RowMap(np.tanh, out_ranges=(-1, 1), lipschitz=1.0)],
-        transformed,
-        sk(lambda: preprocessing.FunctionTransformer(np.tanh)),
-        fixed=True,
-    ),
-    Entry(
-        "GridQuantizer",
-        lambda: [S.GridQuantizer(0.01)],
-        transformed,
+    stage(S.NormClipper(0.5), lambda t: t.new / np.maximum(1, 2 * np.linalg.norm(t.new, axis=1)[:, None]), fixed=True),
+    stage(S.Public(preprocessing.FunctionTransformer(np.tanh), lipschitz=1.0, row_norm=2.0), TANH, fixed=True),
+    stage(S.RowMap(np.tanh, out_ranges=(-1, 1), lipschitz=1.0), TANH, fixed=True),
+    stage(
+        S.GridQuantizer(0.01),
         lambda table: table.new,
         instead="rows rounded to a public grid, " + UNFITTED,
         fixed=True,
         most=0.3,
     ),
     # -------- columns
-    Entry(
-        "CategoryEncoder",
-        lambda: [S.CategoryEncoder(CATEGORIES)],
-        lambda pipe, table: pipe.transform(table.kinds[:NEW]),
-        lambda t: np.hstack(
-            [
-                preprocessing.OneHotEncoder(categories=[CATEGORIES], sparse_output=False).fit_transform(t.kinds[:NEW]),
-                np.zeros((NEW, 1)),
-            ]
-        ),
-        "kinds",
-        fixed=True,
+    stage(S.CategoryEncoder(CATEGORIES), indicators, seen=kinds, rows="kinds", **PUBLIC),
+    stage(
+        S.CategoryEncoder(CATEGORIES, strategy="most_frequent"),
+        most_frequent,
+        ", most frequent",
+        seen=lambda pipe, _: pipe.transform(np.full((1, 1), np.nan))[0, :-1],
+        rows="kinds",
         ranged=False,
     ),
-    Entry(
-        "CategoryEncoder, most frequent",
-        lambda: [S.CategoryEncoder(CATEGORIES, strategy="most_frequent")],
-        lambda pipe, _: pipe.transform(np.full((1, 1), np.nan))[0, :-1],
-        lambda t: (
-            np.bincount(t.kinds.ravel().astype(int), minlength=5) == np.bincount(t.kinds.ravel().astype(int)).max()
-        ),
-        "kinds",
-        ranged=False,
-    ),
-    Entry(
-        "DateEncoder", lambda: [S.DateEncoder((-1, 1))], transformed, lambda table: table.new, fixed=True, ranged=False
-    ),
-    Entry(
-        "FeatureHasher",
-        lambda: [S.FeatureHasher(16)],
-        lambda pipe, table: pipe.transform(table.kinds[:NEW]),
-        lambda t: (
-            text.HashingVectorizer(n_features=16, analyzer=lambda name: [name])
-            .transform(t.kinds[:NEW, 0].astype(int).astype(str))
-            .toarray()
-        ),
-        "kinds",
-        fixed=True,
-        ranged=False,
-    ),
-    Entry(
-        "HashingVectorizer",
-        lambda: [S.HashingVectorizer(16, analyzer="char")],
-        lambda pipe, table: pipe.transform(table.kinds[:NEW]),
-        lambda t: (
-            text.HashingVectorizer(n_features=16, analyzer="char")
-            .transform(t.kinds[:NEW, 0].astype(int).astype(str))
-            .toarray()
-        ),
-        "kinds",
-        fixed=True,
-        ranged=False,
-    ),
-    Entry(
+    stage(S.DateEncoder((-1, 1)), lambda table: table.new, **PUBLIC),
+    stage(S.FeatureHasher(16), hashed(analyzer=lambda name: [name]), seen=kinds, rows="kinds", **PUBLIC),
+    stage(S.HashingVectorizer(16, analyzer="char"), hashed(analyzer="char"), seen=kinds, rows="kinds", **PUBLIC),
+    entry(
         "TargetMeanEncoder",
-        _by_target_means,
+        CODED,
         lambda pipe, table: pipe[-2].means_[0, :5],
         target_means,
-        "kinds",
-        "y",
+        rows="kinds",
+        labels="y",
         ranged=False,
         unit=lambda _: 1.0,
     ),
     *(
-        Entry(
-            type(stage).__name__,
-            lambda stage=stage: [clone(stage), mechanisms.LogisticRegression((0, 1))],
-            probabilities,
-            sk(lambda twin=twin: make_pipeline(twin, linear.LogisticRegression()), labels="y"),
-            labels="y",
-            tables=COMMON,
+        model(
+            LOGISTIC, make_pipeline(twin, linear.LogisticRegression()), "y", name=name, front=[own], tables=ALL_BUT_RARE
         )
-        for stage, twin in (
-            (S.SelectKBest(2), feature_selection.SelectKBest(k=2)),
-            (S.SelectPercentile(50), feature_selection.SelectPercentile(percentile=50)),
+        for name, own, twin in (
+            ("SelectKBest", S.SelectKBest(2), feature_selection.SelectKBest(k=2)),
+            ("SelectPercentile", S.SelectPercentile(50), feature_selection.SelectPercentile(percentile=50)),
         )
     ),
-    Entry(
-        "ClusterDistances",
-        lambda: [S.ClusterDistances(2), SCALED(), mechanisms.LogisticRegression((0, 1))],
-        probabilities,
-        sk(
-            lambda: make_pipeline(cluster.KMeans(2, n_init=10, random_state=0), scaled(linear.LogisticRegression())()),
-            labels="y",
-        ),
-        labels="y",
+    model(
+        LOGISTIC,
+        make_pipeline(cluster.KMeans(2, n_init=10, random_state=0), on_scaled(linear.LogisticRegression())),
+        "y",
+        name="ClusterDistances",
+        front=[S.ClusterDistances(2), SCALED],
         tables=("one-hot",),
         most=0.2,
     ),
-    # -------- duplicates: what is left goes to what the stage leaves without noise
-    *(
-        Entry(
-            type(make()).__name__,
-            lambda make=make: [make(), mechanisms.GaussianMechanism()],
-            answer("mean_"),
-            alone(make),
-            labels="y",
-            instead=NO_TWIN,
-            **{"needs": {"domain": Domain(classes=(0, 1))}, **more},
-        )
-        for make, more in (
-            (S.Deduplicator, {}),
-            (lambda: S.GridDeduplicator(0.01), {"tables": ("mild", "rare class")}),
-            (lambda: S.ClusterDeduplicator(1e-7, 400), {"tables": ("mild",), "needs": GATED, "most": 0.3}),
-            (lambda: S.ClusterQuantizer(1e-7, 400), {"tables": ("mild",), "needs": GATED}),
-        )
-    ),
-    Entry(
-        "LSHDeduplicator",
-        lambda: [S.LSHDeduplicator(bands=2, rows_per_band=8, mode="simhash"), mechanisms.GaussianMechanism()],
-        answer("mean_"),
-        alone(lambda: S.LSHDeduplicator(bands=2, rows_per_band=8, mode="simhash")),
-        labels="y",
+    # -------- duplicates
+    duplicates(S.Deduplicator),
+    duplicates(lambda: S.GridDeduplicator(0.01), tables=("mild", "rare class")),
+    duplicates(lambda: S.ClusterDeduplicator(1e-7, 400), tables=("mild",), needs=GATED, most=0.3),
+    duplicates(lambda: S.ClusterQuantizer(1e-7, 400), tables=("mild",), needs=GATED),
+    duplicates(
+        lambda: S.LSHDeduplicator(bands=2, rows_per_band=8, mode="simhash"),
         tables=("mild",),
         most=9.0,
         fixed=True,
         instead="as many rows as there are buckets, whose noise stays as it is",
-        needs={"domain": Domain(classes=(0, 1))},
     ),
     # -------- queries
-    Entry("GaussianMechanism", lambda: [mechanisms.GaussianMechanism()], answer("mean_"), lambda t: t.X.mean(axis=0)),
-    Entry(
-        "GaussianMechanism, covariance",
-        lambda: [mechanisms.GaussianMechanism("covariance")],
-        answer("covariance_"),
+    query(M.GaussianMechanism(), "mean_", lambda t: t.X.mean(axis=0)),
+    query(
+        M.GaussianMechanism("covariance"),
+        "covariance_",
         lambda t: np.cov(t.X.T, bias=True),
+        ", covariance",
         unit=lambda t: float(t.X.var()),
-        late=("heavy tails",),
+        **LATE,
     ),
-    Entry(
+    entry(
         "Report",
-        lambda: [mechanisms.Report({"mean": None})],
+        [M.Report({"mean": None})],
         lambda pipe, t: pipe.release_.to_pandas().query("statistic == 'mean'")["raw_value"],
         lambda t: t.X.mean(axis=0),
     ),
-    Entry("LaplaceMechanism", lambda: [mechanisms.LaplaceMechanism()], answer("mean_"), lambda t: t.X.mean(axis=0)),
-    Entry(
-        "ExponentialMechanism",
-        lambda: [mechanisms.ExponentialMechanism(candidates=2001)],
-        answer("quantile_"),
-        lambda t: np.median(t.X, axis=0),
-    ),
-    Entry(
+    query(M.LaplaceMechanism(), "mean_", lambda t: t.X.mean(axis=0)),
+    query(M.ExponentialMechanism(candidates=2001), "quantile_", lambda t: np.median(t.X, axis=0)),
+    entry(
         "SignMechanism",
-        lambda: [mechanisms.SignMechanism()],
+        [M.SignMechanism()],
         lambda pipe, table: pipe[-1].signs_[:NEW],
         lambda table: np.sign(table.X[:NEW]),
         most=20.0,  # where nearly all signs are the same, the spread of which is small
         fixed=True,
         instead="signs that flip whatever the number of rows, as each row is told in its place",
     ),
-    Entry(
+    entry(
         "GaussianSketch",
-        lambda: [mechanisms.GaussianSketch(100)],
+        [M.GaussianSketch(100)],
         lambda pipe, table: pipe[-1].sketch_.T @ pipe[-1].sketch_ / table.n,
         lambda table: table.X.T @ table.X / table.n,
         unit=lambda t: float(np.square(t.X).mean()),
@@ -324,10 +265,9 @@ ENTRIES: tuple[Entry, ...] = (
         fixed=True,
         instead="random mixtures of the rows, whose second moments are theirs but for 1/√rank",
     ),
-    Entry(
-        "WishartMechanism",
-        lambda: [mechanisms.WishartMechanism(20, min_cosine=0.9995)],
-        answer("direction_"),
+    query(
+        M.WishartMechanism(20, min_cosine=0.9995),
+        "direction_",
         lambda t: t.X.mean(axis=0) / np.linalg.norm(t.X.mean(axis=0)),
         unit=lambda _: 1.0,
         tables=("skewed",),
@@ -337,166 +277,104 @@ ENTRIES: tuple[Entry, ...] = (
         needs={"epsilon": 2.0},
     ),
     # -------- models
-    Entry(
+    entry(
         "KMeans",
-        lambda: [mechanisms.KMeans(2)],
+        [M.KMeans(2)],
         lambda pipe, t: cluster_spread(t, pipe[-1].cluster_centers_),
         lambda t: cluster_spread(t, cluster.KMeans(2, n_init=10, random_state=0).fit(t.X).cluster_centers_),
-        late=("heavy tails",),
+        **LATE,
     ),
-    Entry(
-        "GaussianNB",
-        lambda: [mechanisms.GaussianNB((0, 1))],
-        probabilities,
-        sk(naive_bayes.GaussianNB, labels="y"),
-        labels="y",
-        late=("heavy tails", "rare class"),
-        most=0.2,
+    model(M.GaussianNB((0, 1)), naive_bayes.GaussianNB(), "y", **RARE),
+    model(  # the scores of these rows are linear
+        M.GradientBoostingClassifier((0, 1)), on_scaled(linear.LogisticRegression()), "y", instead=SHAPES, **RARE
     ),
-    Entry(
-        "GradientBoostingClassifier",
-        lambda: [mechanisms.GradientBoostingClassifier((0, 1))],
-        probabilities,
-        sk(scaled(linear.LogisticRegression()), labels="y"),  # the scores of these rows are linear
-        labels="y",
-        late=("heavy tails", "rare class"),
-        most=0.2,
-        instead=SHAPES,
-    ),
-    Entry(
-        "GradientBoostingRegressor",
-        lambda: [mechanisms.GradientBoostingRegressor(y_range=(-1, 1))],
-        predicted,
-        sk(scaled(linear.LinearRegression()), labels="target"),
-        labels="target",
+    model(
+        M.GradientBoostingRegressor(y_range=(-1, 1)),
+        on_scaled(linear.LinearRegression()),
+        "target",
         late=("heavy tails", "skewed"),
         most=0.2,
         instead=SHAPES,
     ),
-    Entry(
-        "LogisticRegression",
-        lambda: [SCALED(), mechanisms.LogisticRegression((0, 1))],
-        probabilities,
-        sk(scaled(linear.LogisticRegression()), labels="y"),
-        labels="y",
-        late=("heavy tails", "rare class"),
-        most=0.2,
-    ),
-    Entry(
-        "LinearSVC",
-        lambda: [SCALED(), mechanisms.LinearSVC((0, 1))],
-        lambda pipe, table: pipe.decision_function(table.new),
+    model(LOGISTIC, on_scaled(linear.LogisticRegression()), "y", front=[SCALED], **RARE),
+    model(
+        M.LinearSVC((0, 1)),
         smooth_hinge,
-        labels="y",
-        tables=tuple(
-            name for name in FAMILIES if name != "rare class"
-        ),  # all of one class, whose scores have no spread
+        "y",
+        front=[SCALED],
+        seen=lambda pipe, table: pipe.decision_function(table.new),
+        tables=ALL_BUT_RARE,  # all of one class, whose scores have no spread
         instead="the minimiser of a hinge that is smooth, where scikit-learn's is squared",
-        late=("heavy tails",),
         most=0.2,
+        **LATE,
     ),
     *(
-        Entry(
-            type(model).__name__,
-            lambda model=model: [SCALED(), clone(model)],
-            predicted,
-            sk(scaled(twin), labels=labels),
-            labels=labels,
-            late=("heavy tails", "collinear"),
-            most=0.2,
-        )
-        for model, twin, labels in (
-            (mechanisms.LinearRegression(y_range=(-1, 1)), linear.LinearRegression(), "target"),
-            (mechanisms.Ridge(y_range=(-1, 1)), linear.Ridge(), "target"),
-            (mechanisms.PoissonRegressor(y_range=COUNTS), linear.PoissonRegressor(alpha=0), "counts"),
-            (mechanisms.GammaRegressor(y_range=AMOUNTS), linear.GammaRegressor(alpha=0), "amounts"),
-            (mechanisms.TweedieRegressor(y_range=AMOUNTS), linear.TweedieRegressor(power=1.5, alpha=0), "amounts"),
+        model(last, on_scaled(twin), labels, front=[SCALED], **COLLINEAR)
+        for last, twin, labels in (
+            (M.LinearRegression(y_range=(-1, 1)), linear.LinearRegression(), "target"),
+            (RIDGE, linear.Ridge(), "target"),
+            (M.PoissonRegressor(y_range=COUNTS), linear.PoissonRegressor(alpha=0), "counts"),
+            (M.GammaRegressor(y_range=AMOUNTS), linear.GammaRegressor(alpha=0), "amounts"),
+            (M.TweedieRegressor(y_range=AMOUNTS), linear.TweedieRegressor(power=1.5, alpha=0), "amounts"),
         )
     ),
     # -------- pipelines
-    Entry(
-        "PCA, LogisticRegression",
-        lambda: [SCALED(), S.PCA(2, fit_mode="noisy"), mechanisms.LogisticRegression((0, 1))],
-        probabilities,
-        sk(
-            lambda: make_pipeline(preprocessing.StandardScaler(), decomposition.PCA(2), linear.LogisticRegression()),
-            labels="y",
-        ),
-        tables=("collinear",),  # in others no two directions stand out
-        labels="y",
-    ),
-    Entry(
-        "MeanImputer, LogisticRegression",
-        lambda: [S.MeanImputer(fit_mode="noisy"), SCALED(), mechanisms.LogisticRegression((0, 1))],
-        probabilities,
-        sk(
-            lambda: make_pipeline(impute.SimpleImputer(), preprocessing.StandardScaler(), linear.LogisticRegression()),
-            "gapped",
-            labels="y",
-        ),
-        "gapped",
+    model(
+        LOGISTIC,
+        on_scaled(make_pipeline(decomposition.PCA(2), linear.LogisticRegression())),
         "y",
-        late=("heavy tails", "rare class"),
-        most=0.2,
+        name="PCA, LogisticRegression",
+        front=[SCALED, S.PCA(2, fit_mode="noisy")],
+        tables=("collinear",),  # in others no two directions stand out
     ),
-    Entry(
-        "MedianImputer, Ridge",
-        lambda: [S.MedianImputer(fit_mode="noisy"), SCALED(), mechanisms.Ridge(y_range=(-1, 1))],
-        predicted,
-        sk(
-            lambda: make_pipeline(
-                impute.SimpleImputer(strategy="median"), preprocessing.StandardScaler(), linear.Ridge()
-            ),
-            "gapped",
-            labels="target",
-        ),
-        "gapped",
+    model(
+        LOGISTIC,
+        make_pipeline(impute.SimpleImputer(), on_scaled(linear.LogisticRegression())),
+        "y",
+        name="MeanImputer, LogisticRegression",
+        front=[S.MeanImputer(fit_mode="noisy"), SCALED],
+        rows="gapped",
+        **RARE,
+    ),
+    model(
+        RIDGE,
+        make_pipeline(impute.SimpleImputer(strategy="median"), on_scaled(linear.Ridge())),
         "target",
-        late=("heavy tails", "collinear"),
-        most=0.2,
+        name="MedianImputer, Ridge",
+        front=[S.MedianImputer(fit_mode="noisy"), SCALED],
+        rows="gapped",
+        **COLLINEAR,
     ),
-    Entry(
-        "RobustScaler, LinearRegression",
-        lambda: [S.RobustScaler(fit_mode="noisy", clip=1e3), mechanisms.LinearRegression(y_range=(-1, 1))],
-        predicted,
-        sk(linear.LinearRegression, labels="target"),
-        labels="target",
-        late=("heavy tails", "collinear"),
-        most=0.2,
+    model(
+        M.LinearRegression(y_range=(-1, 1)),
+        linear.LinearRegression(),
+        "target",
+        name="RobustScaler, LinearRegression",
+        front=[S.RobustScaler(fit_mode="noisy", clip=1e3)],
+        **COLLINEAR,
     ),
-    Entry(
+    entry(
         "TargetMeanEncoder, LogisticRegression",
-        _by_target_means,
+        CODED,
         lambda pipe, table: pipe.predict_proba(table.kinds[:NEW])[:, 1],
         lambda t: (
             make_pipeline(preprocessing.TargetEncoder(smooth=10.0, target_type="binary"), linear.LogisticRegression())
             .fit(t.kinds, t.y)
             .predict_proba(t.kinds[:NEW])[:, 1]
         ),
-        "kinds",
-        "y",
+        rows="kinds",
+        labels="y",
         ranged=False,
-        tables=COMMON,
+        tables=ALL_BUT_RARE,
     ),
-    Entry(
-        "VarianceThreshold",
-        lambda: [S.VarianceThreshold(0.02)],
-        transformed,
-        lambda t: np.where(t.X.var(axis=0) > 0.02, t.new, 0.0),
-    ),
+    stage(S.VarianceThreshold(0.02), lambda t: np.where(t.X.var(axis=0) > 0.02, t.new, 0.0)),
 )
-
-
-def _standalone(kind: type[Any]) -> Entry:
-    """A stage that nobody has written down: it goes to what it is without noise."""
-    return Entry(
-        kind.__name__,
-        lambda: [kind.example()],
-        transformed,
-        lambda table: kind.example().fit(table.X, table.y).transform(table.new),
-    )
 
 
 _WRITTEN = {entry.name.partition(",")[0] for entry in ENTRIES}
 _OTHERS = [getattr(S, name) for name in S.__all__ if name not in _WRITTEN]
-ENTRIES += tuple(_standalone(kind) for kind in _OTHERS if hasattr(kind, "fit_mode"))  # which can be released
+ENTRIES += tuple(  # what can be released and nobody has written down goes to what it is without noise
+    stage(kind.example(), lambda table, kind=kind: kind.example().fit(table.X, table.y).transform(table.new))
+    for kind in _OTHERS
+    if hasattr(kind, "fit_mode")
+)
