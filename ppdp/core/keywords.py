@@ -384,8 +384,10 @@ class Answering(metaclass=_Renaming):
         warn_of_name(f"{type(self).__name__}.{name}", new)
         return getattr(self, new)
 
-    def set_params(self, **params: Any) -> Any:
+    def set_params(self, *given: Any, **params: Any) -> Any:
         """Set parameters, as scikit-learn does."""
+        if given:
+            raise UnknownParameter("set_params takes names of parameters.", fix="set_params(name=value), or (**given).")
         params = under_new_names(type(self).__name__, renamed_parameters(type(self)), params)
         if "steps" in params:  # they hold what other names speak of
             super().set_params(steps=params.pop("steps"))  # type: ignore[misc]

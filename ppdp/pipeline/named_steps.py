@@ -20,6 +20,7 @@ from ppdp.transformers.columns.spread_steps import gathered, origins
 
 _INSTEAD = {
     "fit_predict": ". Fix: pipe.fit(X, y).predict(X), which stays private.",
+    "partial_fit": ". Fix: pipe.fit(X, y) of all rows, or of files in Parquet, read in blocks: every fit is charged.",
     "predict": ". Fix: pipe.release_.to_pandas() holds what a step without predictions released.",
     "predict_proba": ". Fix: pipe.predict(X), or a classifier with probabilities as the last step.",
     "feature_importances_": ". Fix: pipe.release_.to_pandas() holds coefficients, of boosting importances.",

@@ -587,6 +587,7 @@ def test_an_export_into_no_folder(table, tmp_path):
         (lambda pipe: pipe.certificate, "pipe.certificate_"),
         (lambda pipe: pipe.save("model.zip"), "pipe.export("),
         (lambda pipe: pipe.predict_prob, "'predict_proba'"),
+        (lambda pipe: pipe.partial_fit, "pipe.fit(X, y)"),
         (lambda pipe: pipe.fit_predict, "pipe.fit(X, y)"),
         (lambda pipe: pipe.feature_importances_, "to_pandas()"),
         (lambda pipe: pipe.release_.mean, "to_pandas()"),
@@ -611,6 +612,7 @@ def test_commands_of_other_programs(words, capsys):
     ("slip", "words"),
     [
         (lambda pipe: pipe.set_params(eps=1), ["'epsilon'"]),
+        (lambda pipe: pipe.set_params({"epsilon": 1}), ["name=value"]),
         (lambda pipe: make_pipeline(eps=1), ["'epsilon'"]),
         (lambda pipe: pipe.set_params(model__alpha=1), ["logisticregression"]),
         (lambda pipe: pipe.set_params(steps__alpha=1), ["logisticregression"]),
