@@ -97,125 +97,92 @@ _VARIABLE = VAR_POSITIONAL, VAR_KEYWORD
 _PLACES = inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD
 _OWNERS = "self", "cls"
 
-_COMPUTED = "leave it out: it says how scikit-learn computes, and changes nothing here."
-_GAPS = "leave it out: which columns have missing values is read off the rows."
-_KIND = "MeanImputer(), TrimmedMeanImputer() or MedianImputer(); a public constant: RowMap(function, out_ranges=...)."
-_ALWAYS = "leave it out: columns are both centred and scaled."
-_PENALTY = "alpha, the weight of a squared penalty, where the model has one; a sparse model has no counterpart."
-_WEIGHTS = "sample_weight= of Pipeline.fit, with Domain(max_weight=...), for the loss of a linear model alone."
-_PIPELINE = "set it on the Pipeline: the guarantee is for all steps together."
-_BY_ROWS = "leave it out: it would be decided by private scores or counts."
-
-_NAMES_OF_COMPUTATION = (
-    *("algorithm", "compute_inverse_components", "copy", "copy_X", "copy_x", "dtype", "dual", "feature_name_combiner"),
-    *(
-        "intercept_scaling",
-        "iterated_power",
-        "memory",
-        "n_jobs",
-        "n_oversamples",
-        "order",
-        "power_iteration_normalizer",
-        "pre_dispatch",
-    ),
-    *("coef_init", "intercept_init", "sparse_output", "svd_solver", "transform_input", "verbose", "warm_start"),
-)
-
 _STATED = "own_values", "accuracy", "justification", "other_releases", "legal_basis", "consent", "run_by", "contact"
+_KIND = "MeanImputer(), TrimmedMeanImputer() or MedianImputer(); a public constant: RowMap(function, out_ranges=...)."
 
-_NAMES_OF_TREES = (
-    "ccp_alpha",
-    "criterion",
-    "init",
-    "learning_rate",
-    "max_depth",
-    "max_features",
-    "max_leaf_nodes",
-    "min_impurity_decrease",
-    "min_samples_leaf",
-    "min_samples_split",
-    "min_weight_fraction_leaf",
-    "n_init",
-    "n_iter_no_change",
-    "subsample",
-    "validation_fraction",
-)
-_TREES = "leave it out: how far a round goes, and where bins end or centres begin, follows from noisy numbers."
-
-INSTEAD: dict[str, str] = {
-    **dict.fromkeys(_NAMES_OF_COMPUTATION, _COMPUTED),
-    **dict.fromkeys(("sample_weight", "sample_weights"), _WEIGHTS),
-    **dict.fromkeys(("penalty", "l1_ratio"), _PENALTY),
-    **dict.fromkeys(("fill_value", "missing_values"), _KIND),
-    "strategy": f"leave it out: bins lie between released quantiles (public ones: from_sklearn); for gaps {_KIND}",
-    "ignore_implicit_zeros": "leave it out: zeros are values like any other.",
-    "priors": "leave it out: shares of classes are released with their moments.",
-    "quantile_method": "leave it out: quantiles are chosen with noise.",
-    **dict.fromkeys(("add_indicator", "keep_empty_features"), _GAPS),
-    **dict.fromkeys(("with_centering", "with_scaling", "with_std", "unit_variance"), _ALWAYS),
-    **dict.fromkeys(
-        ("rho", "mu", "sigma", "noise_multiplier", "noise_scale"), "epsilon= and delta= of Pipeline; its plan says mu."
+# What to write, and the parameters in place of which it is written.
+_MEANT = {
+    "leave it out: it says how scikit-learn computes, and changes nothing here.": (
+        "algorithm compute_inverse_components copy copy_X copy_x dtype dual feature_name_combiner"
+        " intercept_scaling iterated_power memory n_jobs n_oversamples order power_iteration_normalizer"
+        " pre_dispatch coef_init intercept_init sparse_output svd_solver transform_input verbose warm_start"
     ),
-    **dict.fromkeys(("epsilon", "delta", "ledger", "on_invalid", "adjacency", "gate"), _PIPELINE),
-    **dict.fromkeys(("decode_error", "encoding", "input"), "leave it out: cells hold text, or bytes as UTF-8."),
-    "input_type": "leave it out: a cell shows whether it holds a dict, pairs or names.",
-    **dict.fromkeys(("error_score", "return_train_score"), _BY_ROWS),
-    **dict.fromkeys(_NAMES_OF_TREES, _TREES),
+    "sample_weight= of Pipeline.fit, with Domain(max_weight=...), for the loss of a linear model alone.": (
+        "sample_weight sample_weights"
+    ),
+    "alpha, the weight of a squared penalty, where the model has one; a sparse model has no counterpart.": (
+        "penalty l1_ratio"
+    ),
+    _KIND: "fill_value missing_values",
+    f"leave it out: bins lie between released quantiles (public ones: from_sklearn); for gaps {_KIND}": "strategy",
+    "leave it out: zeros are values like any other.": "ignore_implicit_zeros",
+    "leave it out: shares of classes are released with their moments.": "priors",
+    "leave it out: quantiles are chosen with noise.": "quantile_method",
+    "leave it out: which columns have missing values is read off the rows.": "add_indicator keep_empty_features",
+    "leave it out: columns are both centred and scaled.": "with_centering with_scaling with_std unit_variance",
+    "epsilon= and delta= of Pipeline; its plan says mu.": "rho mu sigma noise_multiplier noise_scale",
+    "set it on the Pipeline: the guarantee is for all steps together.": (
+        "epsilon delta ledger on_invalid adjacency gate"
+    ),
+    "leave it out: cells hold text, or bytes as UTF-8.": "decode_error encoding input",
+    "leave it out: a cell shows whether it holds a dict, pairs or names.": "input_type",
+    "leave it out: it would be decided by private scores or counts.": "error_score return_train_score",
+    "leave it out: how far a round goes, and where bins end or centres begin, follows from noisy numbers.": (
+        "ccp_alpha criterion init learning_rate max_depth max_features max_leaf_nodes min_impurity_decrease"
+        " min_samples_leaf min_samples_split min_weight_fraction_leaf n_init n_iter_no_change subsample"
+        " validation_fraction"
+    ),
+    "alpha, which is 1/C; LinearSVC has no penalty, and max_coef_norm bounds its coefficients.": "C",
+    "ledger=Ledger(...) of the Pipeline.": "accountant",
+    "max_coef_norm of a linear model, in place of a penalty; GaussianNB has var_smoothing.": "alpha",
+    "ranges= of MinMaxScaler in front, in a Pipeline.": "bounds",
+    'CategoryEncoder(categories, encoding="ordinal") in front.': "categories",
+    "class_weight= of LogisticRegression or LinearSVC, in ppdp.mechanisms.": "class_weight",
+    "classes= of the model, the last step.": "classes",
+    "leave it out: what lies outside the public ranges is clipped anyhow.": "clip extrapolation",
+    "leave it out: a missing value is a row of zeros.": "handle_missing",
+    "n_clusters, or n_components: a whole number.": "k",
+    "classes=(...): all labels that there may be.": "labels",
+    "q, as in q=0.5 for the median.": "quantile",
+    "n_knots: knots lie at released quantiles, those of public ranges come of from_sklearn.": "knots",
+    "test_size, the share of the rows that all candidates are scored on, once; split_state is its seed.": "cv",
+    "ranges= of MinMaxScaler, or NormClipper, in front, in a Pipeline.": "data_norm",
+    "leave it out: every category has a column, and a model without a penalty learns the same.": "drop",
+    "n_components, a public number of columns.": "eps",
+    "leave it out: an audit is made in one go; report.save(path) keeps what it found.": "folder",
+    "groups= of Pipeline.fit, with Adjacency.user_level(max_rows=...).": "groups",
+    "other, the name of the category that anything else counts as; None for a row of zeros.": "handle_unknown",
+    "leave it out: the link is the logarithm.": "link",
+    "leave it out: the class says it; LinearSVC learns a hinge loss, as smooth as smoothing says.": "loss",
+    'categories="private" with max_categories, which releases those that many rows hold.': "min_frequency",
+    "max_iter, the number of rounds.": "n_estimators",
+    "leave it out: several classes are learned together.": "multi_class",
+    "param_grid, of which every candidate is tried; a choice costs the same however many there are.": "n_iter",
+    "max_norm, the largest Euclidean norm of a row.": "norm",
+    "param_grid, lists of values.": "param_distributions",
+    "leave it out: coefficients of either sign are learned.": "positive",
+    "seed, which is public, where a public map is drawn; that of noise is the Pipeline's, for tests.": "random_state",
+    "ranges= of MinMaxScaler, the first step.": "ranges",
+    "leave it out: columns that no part names are left out; name those that are to stay.": "remainder",
+    "domain=Domain(rows_per_unit=...).": "rows_per_unit",
+    "domain=Domain(n_rows=...).": "n_rows",
+    "query= of GaussianMechanism, queries= of Report.": "stat stats statistic",
+    "threshold= of LogisticRegression or boosting; or pipe.predict_proba(X)[:, 1] >= 0.3, which is free.": "threshold",
+    "leave it out: columns are compared as by F, of classes or of targets as the model has them.": "score_func",
+    "leave it out: mean labels are released with noise, not learned across folds.": "shuffle",
+    "leave it out: what the model learns says it.": "target_type",
+    "max_iter: so many steps are taken, for when to stop would be read off the rows.": "tol",
+    "leave it out, and put StandardScaler in front.": "whiten",
+    "y_range= of the model, the last step.": "y_range",
+}
+INSTEAD: dict[str, str] = {
+    **{name: words for words, names in _MEANT.items() for name in names.split()},
     **{name: f'statements={{"{name}": "..."}} of the Pipeline.' for name in _STATED},
-    "C": "alpha, which is 1/C; LinearSVC has no penalty, and max_coef_norm bounds its coefficients.",
-    "accountant": "ledger=Ledger(...) of the Pipeline.",
-    "alpha": "max_coef_norm of a linear model, in place of a penalty; GaussianNB has var_smoothing.",
-    "bounds": "ranges= of MinMaxScaler in front, in a Pipeline.",
-    "categories": 'CategoryEncoder(categories, encoding="ordinal") in front.',
-    "class_weight": "class_weight= of LogisticRegression or LinearSVC, in ppdp.mechanisms.",
-    "classes": "classes= of the model, the last step.",
-    **dict.fromkeys(("clip", "extrapolation"), "leave it out: what lies outside the public ranges is clipped anyhow."),
-    "handle_missing": "leave it out: a missing value is a row of zeros.",
-    "k": "n_clusters, or n_components: a whole number.",
-    "labels": "classes=(...): all labels that there may be.",
-    "quantile": "q, as in q=0.5 for the median.",
-    "knots": "n_knots: knots lie at released quantiles, those of public ranges come of from_sklearn.",
-    "cv": "test_size, the share of the rows that all candidates are scored on, once; split_state is its seed.",
-    "data_norm": "ranges= of MinMaxScaler, or NormClipper, in front, in a Pipeline.",
-    "drop": "leave it out: every category has a column, and a model without a penalty learns the same.",
-    "eps": "n_components, a public number of columns.",
-    "folder": "leave it out: an audit is made in one go; report.save(path) keeps what it found.",
-    "groups": "groups= of Pipeline.fit, with Adjacency.user_level(max_rows=...).",
-    "handle_unknown": "other, the name of the category that anything else counts as; None for a row of zeros.",
-    "link": "leave it out: the link is the logarithm.",
-    "loss": "leave it out: the class says it; LinearSVC learns a hinge loss, as smooth as smoothing says.",
-    "min_frequency": 'categories="private" with max_categories, which releases those that many rows hold.',
-    "n_estimators": "max_iter, the number of rounds.",
-    "multi_class": "leave it out: several classes are learned together.",
-    "n_iter": "param_grid, of which every candidate is tried; a choice costs the same however many there are.",
-    "norm": "max_norm, the largest Euclidean norm of a row.",
-    "param_distributions": "param_grid, lists of values.",
-    "positive": "leave it out: coefficients of either sign are learned.",
-    "random_state": "seed, which is public, where a public map is drawn; that of noise is the Pipeline's, for tests.",
-    "ranges": "ranges= of MinMaxScaler, the first step.",
-    "remainder": "leave it out: columns that no part names are left out; name those that are to stay.",
-    "rows_per_unit": "domain=Domain(rows_per_unit=...).",
-    "n_rows": "domain=Domain(n_rows=...).",
-    **dict.fromkeys(("stat", "stats", "statistic"), "query= of GaussianMechanism, queries= of Report."),
-    "threshold": "threshold= of LogisticRegression or boosting; or pipe.predict_proba(X)[:, 1] >= 0.3, which is free.",
-    "score_func": "leave it out: columns are compared as by F, of classes or of targets as the model has them.",
-    "shuffle": "leave it out: mean labels are released with noise, not learned across folds.",
-    "target_type": "leave it out: what the model learns says it.",
-    "tol": "max_iter: so many steps are taken, for when to stop would be read off the rows.",
-    "whiten": "leave it out, and put StandardScaler in front.",
-    "y_range": "y_range= of the model, the last step.",
 }
 """What to write in place of a parameter that a class or method does not have, where it is another word."""
 
 METHODS = (
-    "fit",
-    "fit_transform",
-    "fit_resample",
-    "transform",
-    "predict",
-    "predict_proba",
-    "score",
-    "decision_function",
+    *("fit", "fit_transform", "fit_resample", "transform", "predict", "predict_proba", "score", "decision_function"),
     *("plan", "compare", "forecast", "expected_errors", "project", "export", "write_parquet"),
     *("save", "verify", "sign", "to_text", "to_html", "to_pandas", "conf_int"),
 )
