@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from numbers import Integral
 from typing import Any
 
@@ -23,16 +24,16 @@ class Leak:
     fix: str = ""
 
 
+_high, _low = partial(Leak, "high"), partial(Leak, "low")
+
 NOTHING = "nothing: every row is mapped by itself"
 PROJECTED = f"{NOTHING}; images of private rows stay private"
-CHOOSES = Leak("high", "which columns it takes: a function of the data decides", fix="name them: ['age', 'dose'].")
-UNREADABLE = Leak(
-    "high",
+CHOOSES = _high("which columns it takes: a function of the data decides", fix="name them: ['age', 'dose'].")
+UNREADABLE = _high(
     "unknown: it cannot be read, so assume that it leaks everything",
     fix="give a list of (name, estimator): names are strings, estimators are instances, and none contains itself.",
 )
-UNKNOWN = Leak(
-    "high",
+UNKNOWN = _high(
     "unknown: assume that it leaks everything",
     fix="RowMap(function, out_ranges=...) for a map of each row by itself, in from_sklearn FunctionTransformer(function"
     " of arrays) and functions={step: (low, high)}; Public(transformer) if it was fitted on public data.",
@@ -80,38 +81,33 @@ def _row_wise(counterpart: str = "RowMap", fix: str = "RowMap(function, out_rang
     return Leak("none", NOTHING, counterpart, fix)
 
 
-_CHOICE = Leak(
-    "high",
+_CHOICE = _high(
     "which columns were chosen: one row can tip the choice",
     fix="choose columns by public knowledge, in a ColumnTransformer, or SelectKBest(k=...).",
 )
-_BEST = Leak("high", _CHOICE.leaks, "SelectKBest", "SelectKBest(k=...) of ppdp.transformers.")
-_SCORES = Leak(
-    "low", "a score of each column, kept in scores_; no column is dropped", fix="leave it out: it changes no row."
-)
+_BEST = _high(_CHOICE.leaks, "SelectKBest", "SelectKBest(k=...) of ppdp.transformers.")
+_SCORES = _low("a score of each column, kept in scores_; no column is dropped", fix="leave it out: it changes no row.")
 _HASH = "HashingVectorizer(n_features=256, norm='l2')"
-_COUNTED = Leak(
-    "low", "in how many rows every word occurs", fix=f"leave it out: {_HASH} has rows of norm 1 and weighs no word."
+_COUNTED = _low(
+    "in how many rows every word occurs", fix=f"leave it out: {_HASH} has rows of norm 1 and weighs no word."
 )
-_SHAPES = Leak(
-    "high",
+_SHAPES = _high(
     "quantiles, ranges or a shape fitted to the values of columns",
     "GridQuantizer",
     "a public function or public edges: RowMap, GridQuantizer, KBinsDiscretizer(strategy='uniform') with ranges.",
 )
-_CATEGORIES = Leak("high", "which categories occur, also one that a single row has", fix="declare categories=[...].")
-_WORDS = Leak(
-    "high",
+_CATEGORIES = _high("which categories occur, also one that a single row has", fix="declare categories=[...].")
+_WORDS = _high(
     "every word that occurs, also in one row only",
     "HashingVectorizer",
     f"{_HASH} in its place, also in a ColumnTransformer.",
 )
-_COMPONENTS = Leak("low", "means and directions of most variance", "PCA", "PCA(k), or SoftPCA().")
-_CLASSIFIER = Leak("high", _MODEL, "LogisticRegression", "LogisticRegression(classes=...), or LinearSVC(classes=...).")
-_LOGISTIC = Leak("high", _MODEL, "LogisticRegression", "LogisticRegression(classes=...).")
-_SUPPORT = Leak("high", _MODEL, "LinearSVC", "LinearSVC(classes=...).")
-_LEAST_SQUARES = Leak("high", _MODEL, "LinearRegression", "LinearRegression(y_range=...).")
-_RIDGE = Leak("high", _MODEL, "Ridge", "Ridge(y_range=...).")
+_COMPONENTS = _low("means and directions of most variance", "PCA", "PCA(k), or SoftPCA().")
+_CLASSIFIER = _high(_MODEL, "LogisticRegression", "LogisticRegression(classes=...), or LinearSVC(classes=...).")
+_LOGISTIC = _high(_MODEL, "LogisticRegression", "LogisticRegression(classes=...).")
+_SUPPORT = _high(_MODEL, "LinearSVC", "LinearSVC(classes=...).")
+_LEAST_SQUARES = _high(_MODEL, "LinearRegression", "LinearRegression(y_range=...).")
+_RIDGE = _high(_MODEL, "Ridge", "Ridge(y_range=...).")
 
 
 def _fixed_categories(given: Given) -> bool:
@@ -139,8 +135,8 @@ _CLASSES: dict[str, Leak | KnownEstimator] = {
     "RBFSampler": KnownEstimator(
         _row_wise(),
         otherwise={
-            lambda given: given.get("gamma") == "scale": Leak(
-                "low", "the variance of the columns", "RowMap", "declare gamma as a number."
+            lambda given: given.get("gamma") == "scale": _low(
+                "the variance of the columns", "RowMap", "declare gamma as a number."
             )
         },
     ),
@@ -156,28 +152,24 @@ _CLASSES: dict[str, Leak | KnownEstimator] = {
     "PatchExtractor": _row_wise("", "run it first, outside the pipeline."),
     "FeatureHasher": _row_wise("FeatureHasher", "FeatureHasher(n_features=256)."),
     "HashingVectorizer": _row_wise("HashingVectorizer", "HashingVectorizer(n_features=256)."),
-    "FrozenEstimator": Leak(
-        "high", "whatever it was fitted on", "Public", "Public(transformer) if those were public data."
-    ),
+    "FrozenEstimator": _high("whatever it was fitted on", "Public", "Public(transformer) if those were public data."),
     # --- averages of all rows ---
     "StandardScaler": KnownEstimator(
-        Leak("low", "means and variances of columns", "StandardScaler", "StandardScaler()."),
+        _low("means and variances of columns", "StandardScaler", "StandardScaler()."),
         harmless=lambda given: not given.get("with_mean") and not given.get("with_std"),
     ),
     "SimpleImputer": KnownEstimator(
-        Leak("low", "means of columns, and which are empty", "MeanImputer", "MeanImputer()."),
+        _low("means of columns, and which are empty", "MeanImputer", "MeanImputer()."),
         harmless=lambda given: _constant(given) and given.get("keep_empty_features") is True,
         otherwise={
-            _constant: Leak("low", "which columns are empty: they are dropped", "RowMap", _CONSTANT),
-            lambda given: given.get("strategy") == "most_frequent": Leak(
-                "high",
+            _constant: _low("which columns are empty: they are dropped", "RowMap", _CONSTANT),
+            lambda given: given.get("strategy") == "most_frequent": _high(
                 "most frequent values: one row can decide which they are",
                 "CategoryEncoder",
                 "text: CategoryEncoder(..., add_indicator=True), where missing values are a category of their own, or "
                 "strategy='most_frequent', by noisy counts; numbers: TrimmedMeanImputer().",
             ),
-            lambda given: given.get("strategy") != "mean" or bool(given.get("add_indicator")): Leak(
-                "high",
+            lambda given: given.get("strategy") != "mean" or bool(given.get("add_indicator")): _high(
                 "medians, which are values of single rows, or where values are missing",
                 "TrimmedMeanImputer",
                 f"TrimmedMeanImputer(), or {_CONSTANT}",
@@ -187,8 +179,7 @@ _CLASSES: dict[str, Leak | KnownEstimator] = {
     "PCA": KnownEstimator(
         _COMPONENTS,
         otherwise={
-            lambda given: not isinstance(given.get("n_components"), Integral | None): Leak(
-                "high",
+            lambda given: not isinstance(given.get("n_components"), Integral | None): _high(
                 "how many components are kept: one row can tip the choice; means and directions of most variance",
                 "PCA",
                 "PCA(k) with a public k, or SoftPCA().",
@@ -196,12 +187,11 @@ _CLASSES: dict[str, Leak | KnownEstimator] = {
         },
     ),
     "IncrementalPCA": _COMPONENTS,
-    "TruncatedSVD": Leak("low", "directions of most variance", "PCA", "PCA(k, with_mean=False), or SoftPCA()."),
+    "TruncatedSVD": _low("directions of most variance", "PCA", "PCA(k, with_mean=False), or SoftPCA()."),
     "IterativeImputer": KnownEstimator(
-        Leak("low", "a regression of every column", "MeanImputer", _AROUND_0),
+        _low("a regression of every column", "MeanImputer", _AROUND_0),
         otherwise={
-            _shows_gaps: Leak(
-                "high",
+            _shows_gaps: _high(
                 "which columns have missing values, or values of single rows, besides a regression of every column",
                 "MeanImputer",
                 _AROUND_0,
@@ -209,19 +199,18 @@ _CLASSES: dict[str, Leak | KnownEstimator] = {
         },
     ),
     "FactorAnalysis FastICA NMF MiniBatchNMF SparsePCA MiniBatchSparsePCA DictionaryLearning "
-    "MiniBatchDictionaryLearning LatentDirichletAllocation BernoulliRBM": Leak(
-        "low", "directions that were fitted to all rows", "PCA", "PCA(k), or SoftPCA()."
+    "MiniBatchDictionaryLearning LatentDirichletAllocation BernoulliRBM": _low(
+        "directions that were fitted to all rows", "PCA", "PCA(k), or SoftPCA()."
     ),
     "TfidfTransformer": KnownEstimator(_COUNTED, harmless=lambda given: not given.get("use_idf")),
-    "KernelCenterer": Leak("low", "means of a kernel's columns", fix=_REMOVE),
-    "EmpiricalCovariance ShrunkCovariance LedoitWolf OAS GraphicalLasso": Leak(
-        "low", "the covariance of the columns", "GaussianMechanism", "GaussianMechanism(query='covariance')."
+    "KernelCenterer": _low("means of a kernel's columns", fix=_REMOVE),
+    "EmpiricalCovariance ShrunkCovariance LedoitWolf OAS GraphicalLasso": _low(
+        "the covariance of the columns", "GaussianMechanism", "GaussianMechanism(query='covariance')."
     ),
     # --- single rows decide ---
-    "MinMaxScaler MaxAbsScaler": Leak("high", _RANGES, "MinMaxScaler", "MinMaxScaler(ranges=...) with public ranges."),
+    "MinMaxScaler MaxAbsScaler": _high(_RANGES, "MinMaxScaler", "MinMaxScaler(ranges=...) with public ranges."),
     "RobustScaler": KnownEstimator(
-        Leak(
-            "high",
+        _high(
             "quantiles of columns, which are values of single rows",
             "RobustScaler",
             "StandardScaler() behind public ranges; RobustScaler is rarely affordable.",
@@ -234,8 +223,7 @@ _CLASSES: dict[str, Leak | KnownEstimator] = {
     "OneHotEncoder OrdinalEncoder": KnownEstimator(_CATEGORIES, harmless=_fixed_categories),
     "LabelEncoder LabelBinarizer": _CATEGORIES,
     "MultiLabelBinarizer": KnownEstimator(_CATEGORIES, harmless=lambda given: given.get("classes") is not None),
-    "TargetEncoder": Leak(
-        "high",
+    "TargetEncoder": _high(
         "mean labels of categories, also of one with a single row",
         "TargetMeanEncoder",
         "CategoryEncoder(categories, encoding='ordinal') and then TargetMeanEncoder(), or OneHotEncoder.",
@@ -247,9 +235,9 @@ _CLASSES: dict[str, Leak | KnownEstimator] = {
         otherwise={_fixed_words: _COUNTED},
     ),
     "DictVectorizer": replace(_WORDS, counterpart="FeatureHasher", fix="FeatureHasher(n_features=256) in its place."),
-    "KNNImputer": Leak("high", _ROWS, "MeanImputer", _AROUND_0),
+    "KNNImputer": _high(_ROWS, "MeanImputer", _AROUND_0),
     "MissingIndicator": KnownEstimator(
-        Leak("high", "which columns have missing values: one row decides", fix="MissingIndicator(features='all')."),
+        _high("which columns have missing values: one row decides", fix="MissingIndicator(features='all')."),
         harmless=lambda given: given.get("features") == "all",
     ),
     "SelectKBest": KnownEstimator(_BEST, otherwise={lambda given: given.get("k") == "all": _SCORES}),
@@ -258,36 +246,33 @@ _CLASSES: dict[str, Leak | KnownEstimator] = {
     "SelectFdr SelectFpr SelectFwe GenericUnivariateSelect": _CHOICE,
     "VarianceThreshold": replace(_BEST, counterpart="VarianceThreshold", fix="VarianceThreshold of ppdp.transformers."),
     "KernelPCA Nystroem Isomap LocallyLinearEmbedding SpectralEmbedding TSNE MDS ClassicalMDS KNeighborsTransformer "
-    "RadiusNeighborsTransformer NearestNeighbors KernelDensity LocalOutlierFactor OneClassSVM": Leak(
-        "high", _ROWS, "RandomProjection", "RandomProjection(k), or PCA(k)."
+    "RadiusNeighborsTransformer NearestNeighbors KernelDensity LocalOutlierFactor OneClassSVM": _high(
+        _ROWS, "RandomProjection", "RandomProjection(k), or PCA(k)."
     ),
     "PLSRegression": _RIDGE,
-    "CCA PLSCanonical PLSSVD NeighborhoodComponentsAnalysis": Leak(
-        "high", "directions fitted to rows and labels", "PCA", "PCA(k) in front of a private model."
+    "CCA PLSCanonical PLSSVD NeighborhoodComponentsAnalysis": _high(
+        "directions fitted to rows and labels", "PCA", "PCA(k) in front of a private model."
     ),
-    "RandomTreesEmbedding": Leak("high", "thresholds between values of rows", fix="RandomProjection(k)."),
-    "BisectingKMeans KMeans MiniBatchKMeans": Leak(
-        "high",
+    "RandomTreesEmbedding": _high("thresholds between values of rows", fix="RandomProjection(k)."),
+    "BisectingKMeans KMeans MiniBatchKMeans": _high(
         "where rows lie: a cluster may be one row",
         "KMeans",
         "KMeans(n_clusters) as the last step, ClusterDistances(n_clusters) in front of a model.",
     ),
     "Birch FeatureAgglomeration AffinityPropagation AgglomerativeClustering "
     "DBSCAN HDBSCAN MeanShift OPTICS SpectralClustering SpectralBiclustering SpectralCoclustering GaussianMixture "
-    "BayesianGaussianMixture": Leak(
-        "high",
+    "BayesianGaussianMixture": _high(
         "where rows lie: a cluster may be one row",
         "KMeans",
         "KMeans(n_clusters), which from_sklearn converts, or GridQuantizer(); for groups of columns PCA(k).",
     ),
-    "EllipticEnvelope MinCovDet GraphicalLassoCV IsolationForest SGDOneClassSVM": Leak(
-        "high", "which rows are unusual", fix=_REMOVE
+    "EllipticEnvelope MinCovDet GraphicalLassoCV IsolationForest SGDOneClassSVM": _high(
+        "which rows are unusual", fix=_REMOVE
     ),
     # --- models ---
-    "GaussianNB": Leak("high", _MODEL, "GaussianNB", "GaussianNB(classes=...)."),
+    "GaussianNB": _high(_MODEL, "GaussianNB", "GaussianNB(classes=...)."),
     "LogisticRegression LinearDiscriminantAnalysis": _LOGISTIC,
-    "LogisticRegressionCV": Leak(
-        "high",
+    "LogisticRegressionCV": _high(
         _MODEL,
         "LogisticRegression",
         "LogisticRegression(classes=...), searched by ppdp.PrivateSearchCV over alpha, which is 1/C.",
@@ -298,71 +283,65 @@ _CLASSES: dict[str, Leak | KnownEstimator] = {
     "Ridge RidgeCV Lasso LassoCV LassoLars LassoLarsCV LassoLarsIC Lars LarsCV ElasticNet ElasticNetCV BayesianRidge "
     "ARDRegression KernelRidge SVR LinearSVR NuSVR PassiveAggressiveRegressor OrthogonalMatchingPursuit "
     "OrthogonalMatchingPursuitCV MultiTaskElasticNet MultiTaskElasticNetCV MultiTaskLasso MultiTaskLassoCV": _RIDGE,
-    "QuantileRegressor": Leak(
-        "high",
-        _MODEL,
-        "GradientBoostingRegressor",
-        "GradientBoostingRegressor(y_range=..., loss='quantile', quantile=0.5).",
+    "QuantileRegressor": _high(
+        _MODEL, "GradientBoostingRegressor", "GradientBoostingRegressor(y_range=..., loss='quantile', quantile=0.5)."
     ),
     **{
-        name: Leak("high", _MODEL, name, f"{name}(y_range=...).")
+        name: _high(_MODEL, name, f"{name}(y_range=...).")
         for name in ("PoissonRegressor", "GammaRegressor", "TweedieRegressor")
     },
-    "KNeighborsClassifier RadiusNeighborsClassifier GaussianProcessClassifier LabelPropagation LabelSpreading": Leak(
-        "high", _ROWS, fix=_NO_CLASSIFIER
+    "KNeighborsClassifier RadiusNeighborsClassifier GaussianProcessClassifier LabelPropagation LabelSpreading": _high(
+        _ROWS, fix=_NO_CLASSIFIER
     ),
-    "KNeighborsRegressor RadiusNeighborsRegressor GaussianProcessRegressor": Leak("high", _ROWS, fix=_NO_REGRESSOR),
+    "KNeighborsRegressor RadiusNeighborsRegressor GaussianProcessRegressor": _high(_ROWS, fix=_NO_REGRESSOR),
     "DecisionTreeClassifier ExtraTreeClassifier ExtraTreesClassifier RandomForestClassifier GradientBoostingClassifier "
-    "HistGradientBoostingClassifier": Leak(
-        "high", _TREES, "GradientBoostingClassifier", "GradientBoostingClassifier(classes=...)."
+    "HistGradientBoostingClassifier": _high(
+        _TREES, "GradientBoostingClassifier", "GradientBoostingClassifier(classes=...)."
     ),
     "DecisionTreeRegressor ExtraTreeRegressor ExtraTreesRegressor RandomForestRegressor GradientBoostingRegressor "
-    "HistGradientBoostingRegressor": Leak(
-        "high", _TREES, "GradientBoostingRegressor", "GradientBoostingRegressor(y_range=...)."
+    "HistGradientBoostingRegressor": _high(
+        _TREES, "GradientBoostingRegressor", "GradientBoostingRegressor(y_range=...)."
     ),
-    "AdaBoostClassifier BaggingClassifier": Leak(
-        "high", _INSIDE, "GradientBoostingClassifier", f"{_FIRST} Such as {_NO_CLASSIFIER}"
+    "AdaBoostClassifier BaggingClassifier": _high(
+        _INSIDE, "GradientBoostingClassifier", f"{_FIRST} Such as {_NO_CLASSIFIER}"
     ),
-    "AdaBoostRegressor BaggingRegressor": Leak(
-        "high", _INSIDE, "GradientBoostingRegressor", f"{_ONE} Such as {_NO_REGRESSOR}"
+    "AdaBoostRegressor BaggingRegressor": _high(
+        _INSIDE, "GradientBoostingRegressor", f"{_ONE} Such as {_NO_REGRESSOR}"
     ),
-    "IsotonicRegression": Leak("high", _TREES, fix=_NO_REGRESSOR),
+    "IsotonicRegression": _high(_TREES, fix=_NO_REGRESSOR),
     "BernoulliNB ComplementNB MultinomialNB NearestCentroid QuadraticDiscriminantAnalysis": _LOGISTIC,
-    "CategoricalNB": Leak("high", _MODEL, fix="BernoulliNB() behind OneHotEncoder(), which from_sklearn converts."),
-    "MLPClassifier": Leak("high", _MODEL, fix=_NO_CLASSIFIER),
-    "MLPRegressor": Leak("high", _MODEL, fix=_NO_REGRESSOR),
-    "DummyClassifier": Leak(
-        "high",
+    "CategoricalNB": _high(_MODEL, fix="BernoulliNB() behind OneHotEncoder(), which from_sklearn converts."),
+    "MLPClassifier": _high(_MODEL, fix=_NO_CLASSIFIER),
+    "MLPRegressor": _high(_MODEL, fix=_NO_REGRESSOR),
+    "DummyClassifier": _high(
         "shares of labels",
         "GaussianMechanism",
         "shares of labels: GaussianMechanism('mean') behind CategoryEncoder(labels), fitted to y[:, None].",
     ),
-    "DummyRegressor": Leak(
-        "high",
+    "DummyRegressor": _high(
         "a mean or quantile of the targets",
         "GaussianMechanism",
         "GaussianMechanism('mean') or ExponentialMechanism() behind MinMaxScaler(y_range), fitted to y[:, None].",
     ),
     # --- estimators around estimators ---
-    "VotingClassifier": Leak("high", _INSIDE, fix=_VOTES.format("VotingClassifier")),
-    "VotingRegressor": Leak("high", _INSIDE, fix=_VOTES.format("VotingRegressor")),
-    "ClassifierChain MultiOutputClassifier MultiOutputRegressor RegressorChain": Leak("high", _INSIDE, fix=_EACH),
-    "StackingClassifier OneVsOneClassifier OneVsRestClassifier OutputCodeClassifier SelfTrainingClassifier": Leak(
-        "high", _INSIDE, fix=f"{_FIRST} Such as {_NO_CLASSIFIER}"
+    "VotingClassifier": _high(_INSIDE, fix=_VOTES.format("VotingClassifier")),
+    "VotingRegressor": _high(_INSIDE, fix=_VOTES.format("VotingRegressor")),
+    "ClassifierChain MultiOutputClassifier MultiOutputRegressor RegressorChain": _high(_INSIDE, fix=_EACH),
+    "StackingClassifier OneVsOneClassifier OneVsRestClassifier OutputCodeClassifier SelfTrainingClassifier": _high(
+        _INSIDE, fix=f"{_FIRST} Such as {_NO_CLASSIFIER}"
     ),
-    "StackingRegressor": Leak("high", _INSIDE, fix=f"{_ONE} Such as {_NO_REGRESSOR}"),
-    "CalibratedClassifierCV": Leak(
-        "high", "scores of held-out rows", fix="leave it out: LogisticRegression gives probabilities."
+    "StackingRegressor": _high(_INSIDE, fix=f"{_ONE} Such as {_NO_REGRESSOR}"),
+    "CalibratedClassifierCV": _high(
+        "scores of held-out rows", fix="leave it out: LogisticRegression gives probabilities."
     ),
-    "TunedThresholdClassifierCV": Leak(
-        "high", "scores of held-out rows", fix="LogisticRegression(threshold='f1'), by noisy counts."
+    "TunedThresholdClassifierCV": _high(
+        "scores of held-out rows", fix="LogisticRegression(threshold='f1'), by noisy counts."
     ),
     "FixedThresholdClassifier": Leak(
         "none", "nothing beyond the model inside", fix="LogisticRegression(threshold=0.3)."
     ),
     "TransformedTargetRegressor": KnownEstimator(
-        Leak(
-            "high",
+        _high(
             "what its transformer reads off the targets",
             "Ridge",
             "func=np.log1p, inverse_func=np.expm1, which from_sklearn takes; another public f stands in "
@@ -371,8 +350,7 @@ _CLASSES: dict[str, Leak | KnownEstimator] = {
         ),
         harmless=lambda given: given.get("transformer") is None and given.get("regressor") is not None,
     ),
-    "GridSearchCV RandomizedSearchCV HalvingGridSearchCV HalvingRandomSearchCV": Leak(
-        "high",
+    "GridSearchCV RandomizedSearchCV HalvingGridSearchCV HalvingRandomSearchCV": _high(
         "which candidate won, and its scores: both are read off the rows",
         "PrivateSearchCV",
         "ppdp.PrivateSearchCV.from_sklearn(search, ranges=..., classes=...) converts its candidates and charges all; "
@@ -390,8 +368,7 @@ KNOWN: dict[str, KnownEstimator] = {
 CONTAINERS = {"ColumnTransformer": "transformers", "FeatureUnion": "transformer_list", "Pipeline": "steps"}
 """They only pass rows on to what this parameter holds."""
 
-RESAMPLES = Leak(
-    "high",
+RESAMPLES = _high(
     "which rows are repeated, made up or dropped: that goes by the counts of labels and by neighbours",
     fix="leave it out; for repeated records put Deduplicator() first.",
 )
