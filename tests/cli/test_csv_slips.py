@@ -76,25 +76,6 @@ def test_numbers_in_other_units(columns, cells, word, invalid, people, tmp_path,
     assert word in page[page.index(" warning ") : page.index(" rests on ")]
 
 
-@pytest.mark.parametrize(
-    ("made", "word"),
-    [
-        (lambda text: gzip.compress(text.encode()), "rows.csv: is compressed by gzip"),
-        (lambda text: text.encode("utf-16"), 'encoding="utf-16"'),
-        (lambda text: b"PK\x03\x04\xff" + text.encode(), "spreadsheet"),
-        (lambda text: "\n".join(f'"{line}"' for line in text.splitlines()).encode(), "lines stand in quotes"),
-        (lambda text: text.replace(",", "|").encode(), "bars"),
-        (lambda text: b"# exported\n" + text.encode(), "another number of cells"),
-    ],
-    ids=["gzip", "UTF-16", "spreadsheet", "quoted lines", "bars", "comment"],
-)
-def test_other_kinds_of_files(made, word, people, tmp_path, capsys):
-    path = tmp_path / "rows.csv"
-    path.write_bytes(made(people.to_csv(index=False)))
-    assert main(["init", str(path), "--label", "income"]) == 2
-    assert word in capsys.readouterr().err
-
-
 def of_semicolons(people, **form):
     return people.to_csv(index=False, sep=";", **form)
 

@@ -201,21 +201,6 @@ def test_a_header_that_is_data(table, tmp_path, capsys):
     assert "header" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    ("write", "word"),
-    [
-        (lambda rows, path: rows.to_csv(path), "index"),
-        (lambda rows, path: rows.to_csv(path, index=False, sep=";"), ";"),
-        (lambda rows, path: rows.assign(city="Århus").to_csv(path, index=False, encoding="latin-1"), "UTF-8"),
-    ],
-    ids=["index column", "semicolons", "Latin-1"],
-)
-def test_other_kinds_of_csv(write, word, table, tmp_path, capsys):
-    write(table, tmp_path / "rows.csv")
-    assert main(["init", str(tmp_path / "rows.csv"), "--label", "outcome"]) == 2
-    assert word in capsys.readouterr().err
-
-
 def test_positions_beside_a_named_label(table):
     rows = table[["outcome", "age", "income"]]
     steps = [("range", MinMaxScaler(ranges={"age": (18, 80), "income": (0, 1e5)})), ("sum", GaussianMechanism("sum"))]
