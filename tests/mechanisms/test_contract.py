@@ -126,7 +126,7 @@ def test_impossible_parameters_are_refused_before_any_row(mechanism, wrong):
     assert caught.value.stage.lower().startswith(type(mechanism).__name__.lower())
 
 
-@pytest.mark.parametrize("noise_scale", [0.0, -1.0, math.nan])
+@pytest.mark.parametrize("noise_scale", [0.0, -1.0, math.nan, math.inf, "1", True])
 @pytest.mark.parametrize("name", ["Gaussian sum", "quantile", "signs smooth", "logistic dpgd"])
 @pytest.mark.repeated("name")
 def test_noise_has_a_scale(name, noise_scale):

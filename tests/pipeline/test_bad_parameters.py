@@ -86,14 +86,9 @@ class TestSteps:
         assert not quotes(caught.value)
         assert not drawn
 
-    @pytest.mark.parametrize("noise_scale", [0, -1, math.nan, math.inf, "1", True])
-    def test_impossible_noise_scale(self, noise_scale):
-        with pytest.raises(PpdpError, match="noise_scale"):
-            GaussianMechanism(noise_scale=noise_scale).fit(rows())
-
 
 class TestBudget:
-    @pytest.mark.parametrize("value", [0, -1, math.nan, math.inf, "1", None, True, [1.0]])
+    @pytest.mark.parametrize("value", [0, -1, 501.0, math.nan, math.inf, "1", None, True, [1.0]])
     @pytest.mark.parametrize("name", ["epsilon", "delta"])
     def test_impossible(self, refused, name, value):
         error = refused(ImpossibleBudget, classifier(**{name: value}), rows(), labels(), says=name)
@@ -135,8 +130,6 @@ IMPOSSIBLE = {
         "feature_range": [(1, 0), (0, 0), (0, math.inf), 5, "ab", (0, 1, 2), ("a", "b"), None],
     },
     Deduplicator: {"subset": [[], "a", 5, ["zz"], [3], [-1], [None], [1.5]]},
-    PCA: {"n_components": [4], "fit_mode": ["other", None, []]},
-    GaussianMechanism: {"query": ["median", None, []]},
     LogisticRegression: {
         "classes": [5, (), (0,), (0, 0), ([0], [1])],
         "solver": ["sgd", None, 5],
@@ -234,13 +227,9 @@ def around(kind, parameters, ledger):
     """A pipeline in which only these parameters are wrong."""
     if kind is RowMap:
         parameters = {"function": np.tanh, "out_ranges": (-1, 1), **parameters}
-    elif kind is PCA:
-        parameters = {"n_components": 1, **parameters}
     settings = {"epsilon": 15.0, "delta": 1e-4, "random_state": 0, "ledger": ledger}
     if kind in (LogisticRegression, LinearSVC, LinearRegression, Ridge):
         answers = {"classes": (0, 1)} if kind in (LogisticRegression, LinearSVC) else {"y_range": (0, 1)}
         model = kind(**{**answers, "max_iter": 5, **parameters})
         return make_pipeline(NormClipper(), model, **settings)
-    if kind is GaussianMechanism:
-        return make_pipeline(NormClipper(), GaussianMechanism(**parameters), **settings)
     return make_pipeline(NormClipper(), kind(**parameters), GaussianMechanism(), **settings)

@@ -15,7 +15,7 @@ NAN, INF = np.nan, np.inf
 DOMAIN = Domain(n_rows=1000, n_features=6, row_norm=1.0, min_present=1000)
 COMPLETE = DOMAIN.but(max_missing=0)
 
-IMPUTERS = {"max_missing": (-1, "1", NAN, [1]), "fit_mode": ("other", None, [])}
+IMPUTERS = {"max_missing": (-1, "1", "few", True, NAN, [1]), "fit_mode": ("other", None, [])}
 QUANTILES = {"max_quantile_gap": (0, -1, 3, "1", NAN, True), "min_width": (0, -1, 3, "1"), "fit_mode": ("rough",)}
 OBSERVED = {"min_observed": (0, -1, "1", None, 1001, 1.5, True)}
 CLUSTERS = {"radius": (0, "1"), "max_cluster": (0, 2.5), "low_dimension": (1,)}
@@ -69,6 +69,7 @@ TOGETHER = [
         (S.MinMaxScaler(quantiles=(0.1, 0.9), max_quantile_gap=value), "max_quantile_gap")
         for value in QUANTILES["max_quantile_gap"]
     ),
+    *((S.PCA(1, fit_mode=value), "fit_mode") for value in ("other", None, [])),
     *((S.PCA(2, min_gap=value), "min_gap") for value in (0, -1, 2, 5, "1", NAN)),
     (S.PCA(2, output="aligned", min_alignment=0.0), "min_alignment"),
     (S.PCA(2, output="aligned", min_alignment=1.1), "min_alignment"),

@@ -11,7 +11,7 @@ from plans import classifier, plan, total_mu
 from ppdp import Domain, PrivateSearchCV, make_pipeline
 from ppdp import mechanisms as M
 from ppdp.bounds.release import BOX_WEIGHT
-from ppdp.exceptions import ImpossibleBudget, InvalidParameter, NoiseWarning, NoRoute
+from ppdp.exceptions import InvalidParameter, NoiseWarning, NoRoute
 from ppdp.pipeline.planning.plan import Plan
 from ppdp.privacy.noise.sampler import TOTAL_VARIATION_PER_DRAW, certifiable_epsilon
 from ppdp.transformers import PCA, MeanImputer, MinMaxScaler, NormClipper, StandardScaler
@@ -123,16 +123,6 @@ def test_releases_that_leave_nothing_are_refused():
 
 
 class TestBudget:
-    @pytest.mark.parametrize("epsilon", [0, -1.0, math.inf, math.nan, True, "1", None, 501.0])
-    def test_impossible_epsilons(self, epsilon):
-        with pytest.raises(ImpossibleBudget, match="epsilon"):
-            plan(NormClipper(), M.GaussianMechanism(), epsilon=epsilon)
-
-    @pytest.mark.parametrize("delta", [0, -1e-6, 1.0, 2.0, math.nan, True, None, 1 / 5000, 1e-3])
-    def test_impossible_deltas(self, delta):
-        with pytest.raises(ImpossibleBudget, match="delta"):
-            plan(NormClipper(), M.GaussianMechanism(), delta=delta)
-
     def test_numbers_of_any_kind(self):
         """A grid search passes numpy numbers."""
         for number in (1, 1.0, np.float64(1), np.float32(1), np.int64(1)):
