@@ -54,7 +54,18 @@ def opened(X: Any) -> Any:
         return _of_list(X)
     if issparse(X):
         return canonical(X)
-    return X if isinstance(X, np.ndarray) or hasattr(X, "iloc") else np.asarray(X)
+    if hasattr(X, "iloc"):
+        return by_places(X)
+    return X if isinstance(X, np.ndarray) else np.asarray(X)
+
+
+def by_places(values: Any) -> Any:
+    """A frame or a column of pandas without its index, whose cells may be anything, and are looked up for any name."""
+    import pandas as pd
+
+    values = values.copy(deep=False)
+    values.index = pd.RangeIndex(len(values))
+    return values
 
 
 def named(X: Any) -> list[str] | None:
@@ -123,7 +134,7 @@ def column(y: Any) -> Any:
     if _is_listed(y):
         return np.fromiter(map(inner, y), dtype=object, count=len(y))
     if hasattr(y, "array"):  # positions, not an index, tell whose label it is
-        return y.array if not isinstance(y.dtype, np.dtype) else np.asarray(y)
+        return y.array if not isinstance(y.dtype, np.dtype) else y.to_numpy()
     return y if hasattr(y, "dtype") else np.asarray(y)
 
 

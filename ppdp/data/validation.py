@@ -77,6 +77,8 @@ def table_of(X: Any, *, texts: bool = False, names: Sequence[str] | None = None)
     except Exception:  # of a container that does not keep to its own form
         pass
     fix = "pass an array, a frame or a path; pd.DataFrame(X) of a dict of columns, pd.concat(X) of parts of a table."
+    if isinstance(X, str):
+        fix = "rows in memory, as pd.read_parquet(X) has them; fit, predict and transform of a Pipeline take paths."
     raise InvalidInput(f"X is a {type(X).__name__}, which is no table.", fix=fix)
 
 

@@ -35,7 +35,8 @@ def weights_of(params: Mapping[str, Any], steps: Any) -> Any:
     names = ["sample_weight", *([f"{steps[-1][0]}__sample_weight"] if named else [])]
     for name in params:
         if name not in names:
-            fix = instead_of(name.rpartition("__")[2], ["X", "y", "groups", "sample_weight"])
+            known = {"X", "y", "groups", "sample_weight"} - {name}  # a search has no groups
+            fix = instead_of(name.rpartition("__")[2], known)
             raise UnknownParameter(f"fit has no parameter {name!r}.", fix=fix)
     found = [value for value in params.values() if value is not None]
     if len(found) > 1:
@@ -182,7 +183,7 @@ def _same(index: Any, own: Any) -> bool:
 
 def _name(column: Any) -> Any:
     """The name of a column of pandas or polars, or of the only one in a frame."""
-    columns = getattr(column, "columns", None)
+    columns = column.columns if hasattr(type(column), "columns") else None  # pandas looks other names up in the index
     return getattr(column, "name", None) if columns is None or len(columns) != 1 else next(iter(columns))
 
 

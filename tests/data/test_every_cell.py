@@ -24,7 +24,7 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 
-from ppdp import Adjacency, Domain, Pipeline, PrivateSearchCV, make_column_map
+from ppdp import Adjacency, Domain, Ledger, Pipeline, PrivateSearchCV, make_column_map
 from ppdp.data.cells import codes, dates, numbers
 from ppdp.data.deferred_input import resolve_inputs
 from ppdp.data.engine.partitions import common, form_of, objects_in, schema_of, table_of
@@ -369,9 +369,12 @@ def test_no_cell_of_a_typed_column_stops_a_fit_and_none_changes_another(reader, 
         pipe, *_ = fit_of(reader, held)
         folder = tmp_path / f"{which}"
         folder.mkdir()
+        ledger = Ledger()
         try:
-            assert pipe.fit(in_engine(table, engine, folder), **named).certificate_
+            with ledger:
+                assert pipe.fit(in_engine(table, engine, folder), **named).certificate_
         except InvalidInput:  # by the type of its column, whatever stands there
+            assert not len(ledger)
             read_alike.append([])
         else:
             with resolve_inputs(in_engine(table, engine, folder), named.get("y"), named.get("groups")) as given:
@@ -458,6 +461,12 @@ def test_dictionaries_of_half_floats_that_differ_are_read_as_their_numbers():
     assert numbers(column(held)).values.tolist() == [0, 1, np.inf, 1]
 
 
+def test_no_cell_of_an_index_is_looked_up():
+    pipe, X, y, _ = fit_of("numbers", spread([0.25, -0.5], {}))
+    X.index = pd.Index(objects([raising(SystemExit)(), *X.index[1:]]))
+    assert len(pipe.fit(X, pd.Series(y, index=X.index)).predict(X)) == N
+
+
 def test_a_column_of_a_type_of_its_own_is_read_cell_by_cell():
     class Own:
         dtype, shape = types.SimpleNamespace(kind="f"), (3,)
@@ -493,6 +502,7 @@ PARTS = [  # cells of a part, cells of another, as they are read beside the firs
     ([1, 2], [0.5, 10**30], [0.5, 1e30]),
     ([1, 2], [1, None, "x"], [1.0, None, np.inf]),
     (["a"], ["b", None, 7, "\ud800", [1]], ["b", None, "7", "?", "\0"]),
+    ([True], [False, None, 1, "x"], [False, None, None, None]),
     (pa.array([DAY], pa.timestamp("s")), [DAY.replace(microsecond=5)], [DAY.replace(microsecond=5)]),
     (pa.array([DAY], pa.timestamp("ns")), pa.array([DAY.replace(year=9999)]), [DAY.replace(year=9999)]),
     (pa.array([DAY], pa.timestamp("us", "UTC")), [None], [None]),

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from ppdp.core.names import MOST_NAMES
 from ppdp.core.private_files import check_temporary, is_of_a_full_disk, no_room, private_path
 from ppdp.data.engine.files import check_fragments, files_at, without_values
-from ppdp.data.engine.partitions import roomy
+from ppdp.data.engine.partitions import check_nested, roomy, typed
 from ppdp.data.engine.source import BlockSource, aligned
 from ppdp.data.parallel import PIECE, ROOM, block_rows, workers
 from ppdp.exceptions import DomainMismatch, InvalidInput, PpdpError, RowsChanged
@@ -124,6 +124,8 @@ class ArrowSource(BlockSource):
             fix = "dataset.to_table(filter=...), if the rule is public, or the dataset without the filter."
             raise InvalidInput("which files a dataset has is not known, as behind a filter.", fix=fix) from None
         with _unquoted():
+            self.schema = self._stored = _roomy(typed(self.schema, self._fragments))
+            check_nested(self.schema)
             self._marks = [self._mark(fragment) for fragment in self._fragments]
             check_fragments(self._fragments)
             keys = getattr(getattr(dataset, "partitioning", None), "schema", None)
@@ -146,11 +148,13 @@ class ArrowSource(BlockSource):
 
     def _check(self, fragment: Any, given: set[str]) -> None:
         """Refuse a fragment with other columns: Arrow would fill them with gaps, or convert them by their values."""
+        import pyarrow as pa
+
         own = _roomy(fragment.physical_schema)
         wrong = []
         for field in self.schema:
             there = own.field(field.name).type if own.get_field_index(field.name) >= 0 else None
-            if field.name not in given and there != field.type:
+            if field.name not in given and there not in (field.type, pa.null()):
                 wrong.append(f"no {field.name!r}" if there is None else f"{field.name!r} as {there}, not {field.type}")
         if wrong:
             what = f"{_named(fragment)} has other columns than the first one: {', '.join(wrong)}."
@@ -346,11 +350,21 @@ def _stored_as(kind: Any) -> Any:
     return pa.int32() if kind == pa.time32("s") else kind
 
 
-def _without_none(cells: Any) -> Any:
+def _kept(kind: Any) -> Any:
+    """The type itself; of categories for which Parquet has no dictionary that of their values."""
+    import pyarrow.types as of
+
+    own = kind.value_type if of.is_dictionary(kind) else kind
+    texts = of.is_string(own) or of.is_large_string(own) or of.is_binary(own) or of.is_large_binary(own)
+    return kind if texts else own
+
+
+def _as_kept(cells: Any, kind: Any) -> Any:
     """The same cells, without a missing value among the values of their dictionary: Parquet has none there."""
-    if not (hasattr(cells, "dictionary") and cells.dictionary.null_count):
-        return cells
-    return cells.dictionary_decode().dictionary_encode()
+    if hasattr(cells, "dictionary") and (cells.type != kind or cells.dictionary.null_count):
+        plain = cells.dictionary_decode()
+        return plain if cells.type != kind else plain.dictionary_encode()
+    return cells
 
 
 class _Spooled(ArrowSource):
@@ -362,16 +376,18 @@ class _Spooled(ArrowSource):
         import pyarrow.parquet as pq
 
         check_temporary()
-        stored = pa.schema([pa.field(field.name, _stored_as(field.type)) for field in reader.schema])
+        check_nested(reader.schema)
+        kept = pa.schema([pa.field(field.name, _kept(field.type)) for field in reader.schema])
+        stored = pa.schema([pa.field(field.name, _stored_as(field.type)) for field in kept])
         self._place = ExitStack()
         try:
             file = self._place.enter_context(private_path())
             with _unquoted(), pq.ParquetWriter(file, stored, compression="lz4") as writer:
                 for batch in reader:
-                    columns = [_without_none(one) for one in batch.columns]
-                    writer.write_table(pa.table(columns, reader.schema.names).cast(stored))
+                    columns = list(map(_as_kept, batch.columns, kept.types))
+                    writer.write_table(pa.table(columns, kept.names).cast(stored))
             super().__init__(ds.dataset(file, format="parquet"))
-            self.schema = _roomy(reader.schema)
+            self.schema = _roomy(kept)
         except BaseException:
             self.close()
             raise

@@ -69,7 +69,7 @@ def common(forms: Sequence[tuple[Any, Sequence[str]]], given: Any = None) -> Any
         if exact and (kind is None or own.name in mixed):
             return None  # of dates for one cell all times of a part would be cut
         if given is not None and kind is None:  # each cell as the frame says
-            kind = own.type if pa.types.is_boolean(own.type) else _widest({_values(own.type)}, objects=True)
+            kind = _widest({_values(own.type)}, objects=True)
             if kind is None or not all(_is_read(one, kind) for one in held):
                 return None
         if kind is None and own.name not in mixed:
@@ -123,6 +123,8 @@ def _widest(kinds: set[Any], *, objects: bool) -> Any:
     if all_are(of.is_integer) and not objects and pa.uint64() not in typed:
         return pa.int64()
     typed = typed if objects else set(map(_values, typed))
+    if all_are(of.is_boolean):
+        return pa.bool_()
     if all_are(of.is_string, of.is_large_string):
         return pa.large_string()
     if all_are(of.is_integer, of.is_float64):  # a fraction of fewer bits equals another number here than there
@@ -180,6 +182,28 @@ def roomy(kind: Any, *, ordered: bool = True) -> Any:
     if not pa.types.is_dictionary(kind):
         return kind
     return pa.dictionary(pa.int32(), kind.value_type, ordered and kind.ordered)
+
+
+def typed(schema: Any, files: Sequence[Any]) -> Any:
+    """The same columns, with the type in any file where the first one has none: all values may be missing there."""
+    import pyarrow as pa
+
+    for place, field in enumerate(schema):
+        if field.type == pa.null():
+            known = (one.physical_schema for one in files)
+            held = (own.field(field.name).type for own in known if own.get_field_index(field.name) >= 0)
+            schema = schema.set(place, field.with_type(next((kind for kind in held if kind != pa.null()), field.type)))
+    return schema
+
+
+def check_nested(schema: Any) -> None:
+    """Refuse categories within lists, which Arrow cannot join: one that another part lacks would stop a fit."""
+    import pyarrow as pa
+
+    for field in schema:
+        if "dictionary<" in str(field.type) and not pa.types.is_dictionary(field.type):
+            what = f"{field.name!r} holds categories within lists or structures."
+            raise InvalidInput(what, fix="text there, as by polars' cast(pl.List(pl.String)).")
 
 
 def _with_texts(frame: Any, schema: Any = None) -> Any:

@@ -93,6 +93,33 @@ def test_files_may_have_more_categories_than_their_codes_tell_apart(form, ordere
     assert held == (cells[:100] + cells[90:]) * (1 + (form == "parquet"))
 
 
+@pytest.mark.parametrize("where", [0, 2])
+@pytest.mark.parametrize("cells", [pa.array([7, None]), pa.array(["a", "b"]).dictionary_encode()])
+def test_all_values_of_a_column_may_be_missing_in_a_file(cells, where, tmp_path):
+    parts = [pa.nulls(2) if place == where else cells for place in range(3)]
+    for place, part in enumerate(parts):
+        pq.write_table(pa.table({"a": part, "b": [1, 2]}), tmp_path / f"{place}.parquet")
+    with opened(str(tmp_path)) as source:
+        assert source.schema.field("a").type == cells.type
+        assert read(source)["a"].to_pylist() == [cell for part in parts for cell in part.to_pylist()]
+
+
+@pytest.mark.parametrize("form", ["csv", "json"])
+def test_files_whose_cells_say_the_types_of_columns_are_refused(form, tmp_path):
+    (tmp_path / f"0.{form}").write_text({"csv": "a\n1\n2\n", "json": '{"a": 1}\n{"a": 2}\n'}[form])
+    with pytest.raises(InvalidInput, match="have the types that their first cells are of"):
+        opened(ds.dataset(tmp_path, format=form))
+
+
+def test_categories_within_lists_are_refused(tmp_path):
+    held = pa.ListArray.from_arrays(pa.array([0, 1, 2], pa.int32()), pa.array(["a", "b"]).dictionary_encode())
+    table = pa.table({"a": held})
+    pq.write_table(table, tmp_path / "0.parquet")
+    for given in (table.to_reader(), tmp_path):
+        with pytest.raises(InvalidInput, match="categories within lists"):
+            opened(given)
+
+
 def test_categories_may_be_those_by_which_files_are_parted(tmp_path):
     (tmp_path / "key=x").mkdir()
     parts = np.split(np.array([f"{i}" for i in range(200)]), 2)  # each with codes of eight bits
