@@ -99,7 +99,7 @@ class PrivacyLoss:
 
     @property
     def rho(self) -> float:
-        """Of zero-concentrated differential privacy, ``mu²/2``; infinite unless all is Gaussian noise."""
+        """Of zero-concentrated differential privacy, ``mu²/2`` of exact noise; infinite unless all is Gaussian."""
         return math.inf if _lost(self) or self.parts else math.nextafter(self.mu**2 / 2, math.inf)
 
     def renyi(self, alpha: float) -> float:
