@@ -8,6 +8,7 @@ import math
 import mpmath as mp
 import numpy as np
 from scipy.stats import norm
+from sklearn.base import clone
 
 from ppdp import Domain, Pipeline
 from ppdp.data.rows import Rows
@@ -124,48 +125,27 @@ def before_the_gate(plan_: Plan, rows: Rows) -> tuple[list[float], list[float]]:
     return tuple([began[s] for s in sizes if s in began] for sizes in (witness.sizes[:at], witness.sizes[at + 1 :]))
 
 
-GATED = {
-    "PCA on clipped rows": (lambda: (NormClipper(), PCA(1, with_mean=False, fit_mode="exact")), None, "max"),
-    "PCA behind a noisy scaler": (
-        lambda: (NormClipper(), StandardScaler(fit_mode="noisy"), PCA(1, with_mean=False, fit_mode="exact")),
-        None,
-        "sum",
-    ),
-    "noisy scaler behind PCA": (
-        lambda: (NormClipper(), PCA(1, with_mean=False, fit_mode="exact"), StandardScaler(fit_mode="noisy")),
-        None,
-        "max",
-    ),
-    "two conditions": (
-        lambda: (
-            NormClipper(),
-            PCA(1, with_mean=False, fit_mode="exact"),
-            StandardScaler(use_floor=False, fit_mode="exact", min_std=0.01),
-        ),
-        None,
-        "max",
-    ),
-    "prediction release at the condition": (
-        lambda: (MinMaxScaler((-1, 1)), MeanImputer(max_missing=0.2, fit_mode="exact")),
-        classifier,
-        None,
-    ),
-    "prediction release before the condition": (
-        lambda: (
-            NormClipper(),
-            StandardScaler(fit_mode="exact", min_std=0.5),
-            PCA(1, with_mean=False, fit_mode="exact"),
-        ),
-        classifier,
-        None,
-    ),
+CLIP, RANGE, TURN = NormClipper(), MinMaxScaler((-1, 1)), PCA(1, with_mean=False, fit_mode="exact")
+NOISY = StandardScaler(fit_mode="noisy")
+
+
+def scaled(least: float, **how) -> StandardScaler:
+    return StandardScaler(min_std=least, fit_mode="exact", **how)
+
+
+def filled(gaps: float) -> MeanImputer:
+    return MeanImputer(max_missing=gaps, fit_mode="exact")
+
+
+GATED = {  # stages, what learns from them, and how the gate's delta is added
+    "PCA on clipped rows": ((CLIP, TURN), None, "max"),
+    "PCA behind a noisy scaler": ((CLIP, NOISY, TURN), None, "sum"),
+    "noisy scaler behind PCA": ((CLIP, TURN, NOISY), None, "max"),
+    "two conditions": ((CLIP, TURN, scaled(0.01, use_floor=False)), None, "max"),
+    "prediction release at the condition": ((RANGE, filled(0.2)), classifier, None),
+    "prediction release before the condition": ((CLIP, scaled(0.5), TURN), classifier, None),
     "prediction release between conditions": (
-        lambda: (
-            MinMaxScaler((-1, 1)),
-            MeanImputer(max_missing=500, fit_mode="exact"),
-            StandardScaler(use_floor=False, fit_mode="exact", min_std=0.1),
-            PCA(1, with_mean=False, fit_mode="exact"),
-        ),
+        (RANGE, filled(500), scaled(0.1, use_floor=False), TURN),
         classifier,
         None,
     ),
@@ -174,7 +154,7 @@ GATED = {
 
 def gated(name: str, **parameters) -> Plan:
     stages, mechanism, _ = GATED[name]
-    return plan(*stages(), mechanism=mechanism and mechanism(), **parameters)
+    return plan(*map(clone, stages), mechanism=mechanism and mechanism(), **parameters)
 
 
 def open_gate(gate: Gate) -> Gate:
