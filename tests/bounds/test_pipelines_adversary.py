@@ -23,40 +23,27 @@ BALL = Domain(n_rows=N, n_features=2, row_norm=1.0)
 BOX = BALL.but(row_norm=math.sqrt(2), entry_bound=1.0)
 COMPLETE = BALL.but(max_missing=0)
 
+FILL, SCALE = MeanImputer(max_missing=5), StandardScaler(0.25, use_floor=False, clip=1.0)
+
+
+def turn(gap):
+    return PCA(1, gap, with_mean=False)
+
+
 PIPELINES = {
-    "dedup, impute": (BOX, [Deduplicator(), MeanImputer(max_missing=5)]),
-    "dedup, impute, scale": (BOX, [Deduplicator(), MeanImputer(max_missing=5), StandardScaler(0.4, clip=2.0)]),
-    "impute, scale, project": (
-        BALL,
-        [
-            MeanImputer(20, 5, use_floor=False),
-            StandardScaler(0.25, use_floor=False, clip=1.0),
-            PCA(1, 0.1, with_mean=False),
-        ],
-    ),
-    "dedup, impute, project": (BALL, [Deduplicator(), MeanImputer(max_missing=5), PCA(1, 0.2, with_mean=False)]),
-    "clip, keep first, scale, project": (
-        COMPLETE,
-        [
-            NormClipper(0.8),
-            Deduplicator([0]),
-            StandardScaler(0.25, use_floor=False, clip=1.0),
-            PCA(1, 0.1, with_mean=False),
-        ],
-    ),
-    "project, scale": (COMPLETE, [PCA(1, 0.3, with_mean=False), StandardScaler(0.4, clip=1.0)]),
+    "dedup, impute": (BOX, [Deduplicator(), FILL]),
+    "dedup, impute, scale": (BOX, [Deduplicator(), FILL, StandardScaler(0.4, clip=2.0)]),
+    "impute, scale, project": (BALL, [MeanImputer(20, 5, use_floor=False), SCALE, turn(0.1)]),
+    "dedup, impute, project": (BALL, [Deduplicator(), FILL, turn(0.2)]),
+    "clip, keep first, scale, project": (COMPLETE, [NormClipper(0.8), Deduplicator([0]), SCALE, turn(0.1)]),
+    "project, scale": (COMPLETE, [turn(0.3), StandardScaler(0.4, clip=1.0)]),
     "ranges, impute, project, scale": (
         BALL,
-        [
-            MinMaxScaler((-0.5, 0.5)),
-            MeanImputer(30, use_floor=False),
-            PCA(1, 0.3, with_mean=False),
-            StandardScaler(0.35, clip=1.0),
-        ],
+        [MinMaxScaler((-0.5, 0.5)), MeanImputer(30, use_floor=False), turn(0.3), StandardScaler(0.35, clip=1.0)],
     ),
     "scale, dedup, project": (
         COMPLETE.but(min_present=N),
-        [StandardScaler(0.3, use_floor=False), Deduplicator(compare="raw"), PCA(1, 0.1, with_mean=False)],
+        [StandardScaler(0.3, use_floor=False), Deduplicator(compare="raw"), turn(0.1)],
     ),
 }
 
