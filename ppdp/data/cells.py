@@ -72,6 +72,8 @@ def objects(values: Any) -> NDArray[np.object_]:
         return np.append(objects(kind.categories), [None])[np.asarray(held.codes)]
     with suppress(Exception):  # Arrow's text need not be UTF-8, and it takes bits of half floats for numbers
         alone = str(kind).startswith(("extension<", "dictionary<values=halffloat"))
+        if str(kind).startswith("dictionary<values=null"):  # Arrow ends the process where codes are missing, too
+            return np.full(len(held), None)
         if kind_of(kind) == "text" and hasattr(kind, "pyarrow_dtype") and not alone:
             return np.asarray(held.to_numpy(object, na_value=None))
         if is_of_a_library(kind) and getattr(kind, "kind", "O") not in "mM" and not alone:

@@ -454,11 +454,13 @@ def test_no_basket_decides_over_the_form_of_a_list_of_baskets():
         assert pipe.set_params(on_invalid="repair").fit([["a", "b"]] * 12 + [odd]).n_features_in_ == 1
 
 
-def test_dictionaries_of_half_floats_that_differ_are_read_as_their_numbers():
+def test_dictionaries_that_arrow_misreads_are_read_as_their_numbers():
     held = pa.chunked_array(
         [pa.array(np.array(some, np.float16)).dictionary_encode() for some in ([0, 1], [np.inf, 1])]
     )
     assert numbers(column(held)).values.tolist() == [0, 1, np.inf, 1]
+    nothing = pa.DictionaryArray.from_arrays(pa.array([0, None], pa.int8()), pa.nulls(1))  # which ends the process
+    assert np.isnan(numbers(column(nothing)).values).tolist() == [True, True]
 
 
 def test_no_cell_of_an_index_is_looked_up():
