@@ -30,9 +30,11 @@ def planned(*steps, epsilon=20.0, delta=1e-3, **parameters):
 
 
 class PrivateNumber(GaussianMechanism):
+    """Divides by the number of rows that are present."""
+
     def answer(self, rows, question):
         found = super().answer(rows, question)
-        found[:-1] *= rows.n / rows.weight.sum()
+        found[:-1] *= rows.n / max(rows.weight.sum(), 1.0)
         return found
 
 
@@ -53,6 +55,8 @@ class Stopping(LogisticRegression):
 
 
 class ClippedLate(GaussianMechanism):
+    """Clips the mean, where it had to clip the rows."""
+
     def answer(self, rows, question):
         return np.clip(3 * super().answer(rows, question), -question.bound, question.bound)
 
@@ -77,6 +81,8 @@ class Balanced(LogisticRegression):
 
 
 class Hasty(LogisticRegression):
+    """Noise for one step, spread over all of them."""
+
     def release(self, rows, question, noise, noise_scale):
         return super().release(rows, question, noise, noise_scale / np.sqrt(question.steps))
 
@@ -309,9 +315,6 @@ class ExactScale(StandardScaler):
 
     def read(self, values, way, domain):
         return {**super().read(values, way, domain), "scale": self.exact}
-
-    def carry(self, values, statistics):
-        return super().carry(values, statistics)
 
     def apply(self, rows, statistics):
         return super().apply(rows, {**statistics, "scale": rows.X.std(axis=0) + 0.1})

@@ -6,6 +6,7 @@ Each is a mistake that is easily made and looks like a working model.
 import math
 from itertools import repeat
 
+import clinic
 import numpy as np
 import pytest
 
@@ -40,24 +41,13 @@ def model(name, **parameters):
     return type(MODELS[name])(**{**MODELS[name].get_params(), **parameters})
 
 
+drawn = clinic.drawn
+
+
 def data(seed=0):
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((N, 3))
     return X / np.linalg.norm(X, axis=1, keepdims=True), (X[:, 0] > 0).astype(int)
-
-
-@pytest.fixture
-def drawn(monkeypatch):
-    """Everything that noise was added to, and with how much."""
-    draws = []
-    release = Noise.release
-
-    def spy(self, value, noise_scale, bound):
-        draws.append((np.array(value), noise_scale, bound))
-        return release(self, value, noise_scale, bound)
-
-    monkeypatch.setattr(Noise, "release", spy)
-    return draws
 
 
 @every_model
@@ -126,7 +116,7 @@ def test_what_was_deleted_decides_nothing(drawn, name):
         pipe = make_pipeline(NormClipper(), Deduplicator(), model(name, max_iter=6), epsilon=1.0, delta=1e-3)
         fitted = pipe.fit(rows, answers)[-1]
         attributes = {key: np.shape(value) for key, value in vars(fitted).items()}
-        seen.append(([(value.shape, *public) for value, *public in drawn], attributes, fitted.n_iter_))
+        seen.append(([(one.value.shape, one.noise_scale, one.bound) for one in drawn], attributes, fitted.n_iter_))
     assert seen[0] == seen[1]
 
 
@@ -153,7 +143,13 @@ def test_the_last_member_of_a_class_decides_no_shape(drawn):
     for answers in (y, with_three):
         drawn.clear()
         pipe = make_pipeline(NormClipper(), model("softmax", max_iter=4), delta=1e-3).fit(X, answers)
-        shapes.append(([(value.shape, *public) for value, *public in drawn], pipe[-1].coef_.shape, list(pipe.classes_)))
+        shapes.append(
+            (
+                [(one.value.shape, one.noise_scale, one.bound) for one in drawn],
+                pipe[-1].coef_.shape,
+                list(pipe.classes_),
+            )
+        )
     assert shapes[0] == shapes[1]
     assert shapes[0][1:] == ((3, 3), [0, 1, 2])
 
@@ -181,9 +177,9 @@ def test_the_penalty_stays_outside_the_clip(drawn, alpha):
         drawn.clear()
         model("ridge", alpha=alpha, max_iter=steps, noise_scale=1e-3, random_state=0).fit(X, y)
         rows = Rows.of(X, y)
-        gradient = ClippedGradient.of(rows, MODELS["ridge"]._residuals, drawn[0][2], True)
-        np.testing.assert_allclose(drawn[0][0], gradient(np.zeros((1, 4))).ravel())
-        assert np.linalg.norm(drawn[-1][0]) <= drawn[-1][2]
+        gradient = ClippedGradient.of(rows, MODELS["ridge"]._residuals, drawn[0].bound, True)
+        np.testing.assert_allclose(drawn[0].value, gradient(np.zeros((1, 4))).ravel())
+        assert np.linalg.norm(drawn[-1].value) <= drawn[-1].bound
 
 
 def test_the_penalty_costs_nothing():

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from effort import rounds
-from planted_bugs import Keeping, Open
+from planted_bugs import ClippedLate, Hasty, Keeping, Open, PrivateNumber
 from sklearn.base import is_regressor
 
 from ppdp import Adjacency, Domain, PrivacyLoss
@@ -124,13 +124,6 @@ class FourFifths(M.LogisticRegression):
         return super().release(rows, question, noise, 0.8 * noise_scale)
 
 
-class Hasty(M.LogisticRegression):
-    """Noise for one step, spread over all of them."""
-
-    def release(self, rows, question, noise, noise_scale):
-        return super().release(rows, question, noise, noise_scale / np.sqrt(question.steps))
-
-
 class Doubled(M.GaussianMechanism):
     def answer(self, rows, question):
         return 2 * super().answer(rows, question)
@@ -144,22 +137,6 @@ class DoubledLaplace(M.LaplaceMechanism):
 class DoubledUtility(M.ExponentialMechanism):
     def utilities(self, rows, question):
         return [2 * scores for scores in super().utilities(rows, question)]
-
-
-class PrivateNumber(M.GaussianMechanism):
-    """Divides by the number of rows that are present."""
-
-    def answer(self, rows, question):
-        found = super().answer(rows, question)
-        found[:-1] *= rows.n / max(rows.weight.sum(), 1.0)
-        return found
-
-
-class ClippedLate(M.GaussianMechanism):
-    """Clips the mean, where it had to clip the rows."""
-
-    def answer(self, rows, question):
-        return np.clip(3 * super().answer(rows, question), -question.bound, question.bound)
 
 
 class Curious(M.GaussianMechanism):
