@@ -13,7 +13,6 @@ from ppdp.data.rows import Rows
 from ppdp.exceptions import InvalidParameter, LedgerError, MissingBound, NoRoute, PrivacyRefusal, UnsupportedOrder
 from ppdp.mechanisms import GaussianMechanism, WishartMechanism
 from ppdp.pipeline.fit import checked_steps
-from ppdp.pipeline.steps import guard_of
 from ppdp.privacy import WishartLoss
 from ppdp.privacy.noise.sampler import Noise
 from ppdp.testing import check_stage
@@ -171,13 +170,7 @@ class TestWhatIsRefused:
         with pytest.raises(LedgerError, match="no known Rényi divergence"):
             pipeline(GaussianMechanism(), ledger=ledger).fit(rows(0.8))
 
-    def test_a_seed_protects_nobody(self):
-        assert pipeline(None, Deduplicator(), random_state=0).fit(rows(0.8)).certificate_.status == "SEEDED"
-
     def test_the_name_of_its_stage_is_taken(self):
         steps = [("d-floor", NormClipper()), ("d", WishartMechanism(20, 0.9995))]
         with pytest.raises(InvalidParameter, match="brings itself"):
             ppdp.Pipeline(steps).plan(FACTS)
-
-    def test_who_assumes_nothing_brings_nothing(self):
-        assert guard_of(GaussianMechanism()) is None

@@ -1,8 +1,6 @@
 """RandomProjection as people use it."""
 
 import numpy as np
-import pandas as pd
-import polars as pl
 import pytest
 from scipy.sparse import coo_array, csc_array, csr_array, csr_matrix, issparse, random_array
 from sklearn.base import clone
@@ -45,15 +43,6 @@ def test_rows_are_multiplied_by_the_matrix_of_the_seed(family):
 
 def test_it_may_add_columns():
     assert RandomProjection(50).fit_transform(people()[0]).shape == (1000, 50)
-
-
-@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
-def test_containers_and_names(frame):
-    X = pd.DataFrame(people()[0], columns=[f"c{i}" for i in range(20)])
-    stage = RandomProjection(2).set_output(transform="pandas")
-    out = stage.fit_transform(frame(X.to_dict("list")))
-    assert list(out.columns) == list(stage.get_feature_names_out()) == ["randomprojection0", "randomprojection1"]
-    assert np.array_equal(out, RandomProjection(2).fit_transform(X.to_numpy()))
 
 
 @each_variant
