@@ -65,8 +65,8 @@ def test_the_output_is_what_was_asked_for(kind, form):
     for out in (asked.fit_transform(frame, Y), asked.transform(frame)):
         assert isinstance(out, KIND_OF[form])
         same(plain(out), kind.example().fit_transform(VALUES, Y))
-        if form != "default":
-            assert names(out) == list(asked.get_feature_names_out())
+        named = list(asked.get_feature_names_out())
+        assert names(out) == named if form != "default" else out.shape[1] == len(named)
 
 
 @EVERY
