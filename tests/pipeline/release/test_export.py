@@ -56,8 +56,9 @@ def functions_of(pipe):
 
 
 def state(twin):
-    """Everything that a twin was told, as bytes."""
-    return pickle.dumps({name: value for name, value in sorted(vars(twin).items()) if name.endswith("_")})
+    """Its parameters, but for what was asked of private rows, and everything that a twin was told, as bytes."""
+    told = pickle.dumps({name: value for name, value in sorted(vars(twin).items()) if name.endswith("_")})
+    return repr({**twin.get_params(deep=False), "utility": None}), told
 
 
 @pytest.fixture
