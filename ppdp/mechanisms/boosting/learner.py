@@ -62,9 +62,7 @@ UNSEEN = 3.0  # evidence that shapes have without any effect, and one for every 
 # Standard deviations of weights, where the linear model begins with the shapes: of a shape, over its importance, of
 # what stands beside it, or might, over the largest importance, and of the baseline, over a typical score.
 OWN, OTHER, OF_BASELINE = 0.7, 0.15, 0.3
-# `n mu / √(2 d)`, less where the loss is flat, up to which first shapes are doubted, from there on less; and a rate as
-# the next.
-SCARCE, DOUBT = 400.0, 3.0
+SCARCE = 400.0  # `n mu / √(2 d)`, less where the loss is flat, up to which first shapes are doubted, then ever less
 DOUBT_OF_ROUNDS, DOUBT_OF_TABLES = 1.0, 0.3  # rates of exponential distributions of variances, of typical scores
 MOST_HELD = 2**25  # numbers that rows of the linear model have, up to which they are kept in memory
 CHANCE = (
@@ -138,8 +136,8 @@ class _Learner:
         bins = Bins.of(counts, noise * math.sqrt(len(by_label) * covariance[0, 0]), places)
         spread = noise**2 * bins.summed(bins.summed(covariance).T)
         sums, kernels = (bins.summed(by_label[self.label]), bins.summed(counts)), parts(bins)
-        given, doubt = (rate, self.n_rows, len(by_label) - 1), max(DOUBT * self.scarcity, WEIGHT)
-        posterior, shape, line = first_shape(loss, bins, sums, spread, given, kernels, doubt)
+        given = rate, self.n_rows, len(by_label) - 1
+        posterior, shape, line = first_shape(loss, bins, sums, spread, given, kernels, self.scarcity)
         self.bins.append(bins)
         self.kernels.append(kernels)
         self.posteriors.append(posterior)
