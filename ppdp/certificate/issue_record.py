@@ -85,6 +85,7 @@ class Issued:
     remarks: str | None = None
     attachments_hold: str | None = None
     signed_by: str | None = None
+    software: str | None = None
     limit_set_by: str | None = None
     review_by: str | None = None
     supersedes: str | None = None

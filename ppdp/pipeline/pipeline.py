@@ -75,8 +75,9 @@ class Pipeline(PrivateEstimator, NamedSteps):
         ``"accuracy"`` (on other people), ``"justification"`` (why this epsilon), ``"own_values"`` (how you know that
         each value is of the person of its row alone), ``"other_releases"`` (what else of these people got out),
         ``"contact"``, ``"legal_basis"``, ``"consent"``, ``"ethics_approval"``, ``"retention"`` (of the rows),
-        ``"remarks"``, ``"limit_set_by"``, ``"signed_by"`` (whose key), ``"status_list"`` (where withdrawn certificates
-        are listed, "and its .sig" if that is signed) and ``"attachments_hold"``. And ``"review_by"`` (a day),
+        ``"remarks"``, ``"limit_set_by"``, ``"signed_by"`` (whose key), ``"software"`` (where this version of ppdp is to
+        be had, and its checksum), ``"status_list"`` (where withdrawn certificates are listed, "and its .sig" if that is
+        signed) and ``"attachments_hold"``. And ``"review_by"`` (a day),
         ``"supersedes"`` (an earlier certificate or its digest), ``"attachments"`` (paths of files, of which name and
         digest are kept).
     random_state : int, RandomState instance or None, default=None

@@ -130,6 +130,7 @@ def test_page_one_is_one_sheet_of_a4(browser, folder):
     stated |= {"ethics_approval": "Ethics board of Our Clinic, no. 2025-114", "retention": "until 2035-12-31"}
     stated |= {"remarks": "data protection officer: Di Dean, dpo@our.clinic", "prediction": "1 = died, 0 = alive"}
     stated |= {"attachments_hold": "a test of ppdp on made-up rows", "signed_by": "Ann Author, shown at our.clinic/key"}
+    stated |= {"software": "pypi.our.clinic, sha256:000000000000"}
     assert {*stated, *words} == {*OF_THE_ISSUER}
     words |= {"statements": stated, "sources": "Codebook of the survey, version 3.1"}
     with Ledger(epsilon=3.0, delta=1e-5):

@@ -23,7 +23,8 @@ from ppdp.core.formula import AT, CHOICE, EXACT_LAWS, GAUSSIAN, of_group
 from ppdp.privacy.gate import GATE_KINDS
 from ppdp.privacy.losses import Part
 
-MADE = "contact", "limit_set_by", "review_by", "supersedes", "attachments", "attachments_hold", "remarks", "signed_by"
+MADE = "contact", "limit_set_by", "review_by", "supersedes", "attachments", "attachments_hold", "remarks"
+SIGNED = "signed_by", "software"  # which stand beside the signature, if one was checked
 LAWFUL = ("legal_basis", "consent", "ethics_approval", "retention")  # beside the last condition of publishing
 OTHER_DELTAS = (1e-4, 1e-5, 1e-6, 1e-8, 1e-10)
 MOST_LETTERS = 90  # of the name of the data, at the foot of a sheet
@@ -51,9 +52,9 @@ def _context(view: View, signer: str | None) -> dict[str, Any]:
     """What page one needs, and how often an attacker is right."""
     c, stated, ledger = view.record, view.stated, view.record.ledger
     elsewhere = {"contact"} if stated["responsible"] else set()
-    elsewhere |= {"signed_by"} if signer else set()
+    elsewhere |= {*SIGNED} if signer else set()
     elsewhere |= {"limit_set_by"} if ledger is not None and ledger.limit is not None else set()
-    further = [name for name in MADE if stated[name] and name not in elsewhere]
+    further = [name for name in (*MADE, *SIGNED) if stated[name] and name not in elsewhere]
     profile = dict(privacy_profile(c)) | {c.delta: c.epsilon}
     deltas = sorted({*OTHER_DELTAS, c.delta}, reverse=True)
     powers = [(alarm, interpretation.detection_power(c, alarm)) for alarm in interpretation.FALSE_ALARMS]
@@ -84,9 +85,9 @@ def _neighbours(words: str, c: Record) -> str:
 
 def seldom(share: float) -> str:
     """In how many runs something comes at most."""
-    often = f"{'less than' if share <= interpretation.RARE else 'at most'} 1 run of"
+    often = f"{'less than' if share <= interpretation.RARE else 'at most'} 1 of"
     many = interpretation.one_of(max(share, interpretation.RARE))
-    return "any number of runs" if share > 1 / 2 else f"{often} {many}"
+    return "any number of them" if share > 1 / 2 else f"{often} {many}"
 
 
 def _released(view: View) -> dict[str, Any]:
