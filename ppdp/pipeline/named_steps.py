@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 
 from sklearn.base import BaseEstimator
@@ -33,6 +34,11 @@ _CALLED_OTHERWISE = {
     "summary": "print(pipe.certificate_)",
 }
 _OF_STAGES = ("fit_transform", "get_feature_names_out", "transform")
+
+
+@lru_cache(64)  # every fit is asked for attributes that there are not
+def _meant(kind: Any, name: str) -> str | None:
+    return nearest(name, dir(kind), least=0.85)
 
 
 class NamedSteps(FromSklearn, BaseEstimator):
@@ -67,7 +73,8 @@ class NamedSteps(FromSklearn, BaseEstimator):
             getattr(last, name)
         except AttributeError as error:  # a mechanism says itself what is the rows' own
             told = str(error).partition(": ")[2] if "Fix: " in str(error) else ""
-            meant = nearest(name, dir(type(self)), least=0.85)
+            kind: Any = type(self)
+            meant = _meant(kind, name)
             return f": {told}" if told else _INSTEAD.get(name, f". Fix: did you mean {meant!r}?" if meant else "")
         return f". Fix: pipe[-1].{name}, of its last step." if name.endswith("_") else ""
 

@@ -311,7 +311,8 @@ def refuse_overspend(entries: Sequence[Entry], epsilon: float, delta: float, acc
     raise BudgetExceeded(
         f"the total on dataset {entries[-1].dataset!r} would be {what}, and the ledger's limit is {limit};"
         " nothing was recorded or looked at.",
-        fix="spend less here, or agree on a larger limit in a new ledger that includes what was spent.",
+        fix="spend less here (print the ledger to see how much is left), or agree on a larger limit in a new ledger"
+        " that includes what was spent.",
     )
 
 

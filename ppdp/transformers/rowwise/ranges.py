@@ -77,15 +77,17 @@ def resolve_ranges(
         raise InvalidParameter(what, stage=stage, fix=fix, parameter=parameter)
     if table.shape[0] != n_features:
         what = f"{parameter} has {table.shape[0]} pairs for {n_features} columns."
-        raise DomainMismatch(what, stage=stage, fix="one pair per column.", parameter=parameter)
+        fix = f"{parameter}={{column: (low, high), ...}} for those of numbers, or one pair per column."
+        raise DomainMismatch(what, stage=stage, fix=fix, parameter=parameter)
     with np.errstate(all="ignore"):
         widths = table[:, 1] - table[:, 0]
     if (wrong := ~(np.isfinite(table).all(axis=1) & np.isfinite(widths) & (widths > LEAST_WIDTH))).any():
         labels = names or range(n_features)
         which = ", ".join(repr(labels[i]) for i in np.flatnonzero(wrong))
-        what = f"{parameter} of {which} must be finite with low < high, no closer than {LEAST_WIDTH}."
+        what = f"{parameter} of {which} must be finite with low < high."
         fix = f"{parameter}={{column: (0, 10)}}, two finite numbers for each column, the lower one first"
-        fix = f"{fix}; tiny ones in another unit."
+        tiny = (widths[wrong] > 0).any()
+        fix = f"{fix}; ends closer than {LEAST_WIDTH} in another unit." if tiny else f"{fix}."
         raise InvalidParameter(what, stage=stage, fix=fix, parameter=parameter)
     return table
 

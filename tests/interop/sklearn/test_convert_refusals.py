@@ -77,6 +77,7 @@ REFUSALS = {
         [columns(), MODEL], "ranges={'age': (low, high), 'dose': (low, high), 'level': (low, high)}", MissingBound
     ),
     "two bounds": no([MODEL], "one bound", ranges=RANGES, max_norm=1.0),
+    "ends the wrong way round": no([MODEL], "the lower one first", ranges={"age": (100, 18)}),
     "minimum": no([MinMaxScaler(), MODEL], "ranges", MissingBound, max_norm=3.0),
     "minimum later": no([StandardScaler(), MaxAbsScaler()], "put it first", UnsupportedOrder),
     "function later": no([StandardScaler(), SimpleImputer(), MissingIndicator()], "put it first", UnsupportedOrder),
