@@ -52,7 +52,7 @@ N = 4000
 def table(gaps):
     """Two columns, the second shorter than the first; a tenth of its cells may be missing."""
     rng = np.random.default_rng(0)
-    X = pd.DataFrame(rng.uniform(-1, 1, (N, 2)) * [1.0, 0.6], columns=["a", "b"])
+    X = pd.DataFrame(rng.uniform(-1, 1, (N, 2)) * [1.0, 0.4], columns=["a", "b"])
     y = (X["a"] > 0).astype(int)
     if gaps:
         X.loc[: N // 10, "b"] = np.nan
