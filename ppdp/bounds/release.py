@@ -251,7 +251,7 @@ def label_means(
 SHARES, PURE_SHARES = "release.altered-shares", "release.altered-shares-laplace"
 MOST_COUNTS = 10_000  # that are released together
 
-LABEL, TARGET, WEIGHT, CLASS, CELL, CLIPPED, SHORTENED, UNLISTED, KEPT, TINY, TINY_TARGET, TINY_WEIGHT = (
+LABEL, TARGET, WEIGHT, CLASS, CELL, CLIPPED, SHORTENED, UNLISTED, KEPT, TINY, TINY_TARGET, ZERO_TARGET, TINY_WEIGHT = (
     "labels repaired",
     "targets clipped or repaired",
     "weights clipped or repaired",
@@ -263,10 +263,12 @@ LABEL, TARGET, WEIGHT, CLASS, CELL, CLIPPED, SHORTENED, UNLISTED, KEPT, TINY, TI
     "rows kept",
     "values tiny beside their range",
     "targets tiny beside their range",
+    "targets of 0",
     "weights tiny beside the largest",
 )
 """What may have been altered in a row."""
-KINDS = (LABEL, TARGET, WEIGHT, CLASS, KEPT, CELL, CLIPPED, SHORTENED, UNLISTED, TINY, TINY_TARGET, TINY_WEIGHT)
+OF_TARGETS = (TARGET, TINY_TARGET, ZERO_TARGET)
+KINDS = (LABEL, *OF_TARGETS, WEIGHT, TINY_WEIGHT, CLASS, KEPT, CELL, CLIPPED, SHORTENED, UNLISTED, TINY)
 
 _PLAIN = {
     CLIPPED: "values clipped to their range",

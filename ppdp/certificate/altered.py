@@ -23,6 +23,7 @@ from ppdp.bounds.release import (
     TINY_WEIGHT,
     UNLISTED,
     WEIGHT,
+    ZERO_TARGET,
     kind_in_words,
 )
 from ppdp.certificate.record import Diagnostics, Record, ReleaseRecord, Share
@@ -32,7 +33,8 @@ from ppdp.core.formula import AT
 TENTH = 0.1
 HALF = 0.5  # of the values of a column, of targets or weights are tiny
 NEARLY_ALL = 0.9  # of the rows have a tiny value in some column: fewer may well have
-_LIMITS = {TINY: NEARLY_ALL, TINY_TARGET: HALF, TINY_WEIGHT: HALF, CLASS: math.inf}
+MOSTLY = 0.75  # of the targets that are not 0
+_LIMITS = {TINY: NEARLY_ALL, TINY_TARGET: HALF, TINY_WEIGHT: HALF, ZERO_TARGET: math.inf, CLASS: math.inf}
 _BY_COLUMN = frozenset({CELL, CLIPPED, UNLISTED})  # or of all columns together, where these are many
 CLEAR = 2.0  # standard errors
 MOST = 12  # shares in one line
@@ -126,7 +128,7 @@ def single_class_in_words(c: Record) -> str | None:
     if (label := c.released.single_class) is None:
         return None
     return (
-        f"this model predicts one class only, {label!r}, or hardly any other: where others are rare, rank rows by"
+        f"this model predicts one class only, {label!r}, whatever the row is: where others are rare, rank rows by"
         " predict_proba or decision_function, or set the model's threshold"
     )
 
@@ -147,12 +149,15 @@ def _alerts(found: Diagnostics) -> Iterator[str]:
             unsure = CLEAR * found.error
             if share.share < TENTH - unsure or share.share < unsure < HALF:
                 yield f"{_words(share, found)} of the declared limit of rows: {_IDS}"
-        elif share.share - CLEAR * found.error > _limit(share):
+        elif share.share - CLEAR * found.error > _limit(share, found):
             yield f"{_words(share, found)} of the rows: {_CHECK[share.kind]}"
 
 
-def _limit(share: Share) -> float:
+def _limit(share: Share, found: Diagnostics) -> float:
     """Above which a share is called out."""
+    if share.kind == TINY_TARGET:
+        zero = max(sum(one.share for one in found.shares if one.kind == ZERO_TARGET), 0.0)
+        return min(HALF, max(MOSTLY * (1.0 - zero), 0.0) + found.error)
     return HALF if share.kind == TINY and share.column is not None else _LIMITS.get(share.kind, TENTH)
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
-from ppdp.bounds.release import CELL, CLASS, KEPT, LABEL, TARGET, TINY_TARGET, TINY_WEIGHT, WEIGHT
+from ppdp.bounds.release import CELL, CLASS, KEPT, LABEL, OF_TARGETS, TINY_WEIGHT, WEIGHT
 from ppdp.data.parallel import blocks, in_parallel, pieces
 from ppdp.data.rows import Array, Rows
 from ppdp.data.statistics import clip_norms
@@ -24,7 +24,7 @@ from ppdp.data.summary import Counts, fold, truths
 
 Marks = NDArray[np.bool_]
 
-BESIDE = (LABEL, TARGET, TINY_TARGET, WEIGHT, TINY_WEIGHT, CLASS)
+BESIDE = (LABEL, *OF_TARGETS, WEIGHT, TINY_WEIGHT, CLASS)
 """What is found of labels and weights, not of cells."""
 _PART = 0.02  # of the width of a range
 MOST_TINY = 16  # columns of a table up to which tiny values are counted: in wider ones some column always has some

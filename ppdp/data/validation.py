@@ -17,7 +17,7 @@ from scipy.sparse import csr_array, issparse
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, column_or_1d, validate_data
 
-from ppdp.bounds.release import CLASS, LABEL, TARGET, TINY_TARGET, TINY_WEIGHT, WEIGHT
+from ppdp.bounds.release import CLASS, LABEL, OF_TARGETS, TINY_WEIGHT, WEIGHT
 from ppdp.core import checks
 from ppdp.core.boundary import outside, suppressed
 from ppdp.core.domain import Domain
@@ -416,5 +416,5 @@ class Reader:
             return settled, {LABEL: np.isnan(codes), CLASS: of_class}
         read, (low, high) = numbers(labels), self.domain.require("y_range")
         values = read.values.ravel()
-        beside = {TARGET: ~((values >= low) & (values <= high)), TINY_TARGET: tiny(values, low, high)}
-        return settled_targets(read, (low, high), self.invalid), beside
+        marks = ~((values >= low) & (values <= high)), tiny(values, low, high), values == 0
+        return settled_targets(read, (low, high), self.invalid), dict(zip(OF_TARGETS, marks))

@@ -11,7 +11,7 @@ from scipy.special import logit
 
 import ppdp.certificate.record as records
 from ppdp.bounds import FORMULAS, lookup
-from ppdp.certificate.altered import TENTH, ranged
+from ppdp.certificate.altered import ranged
 from ppdp.certificate.document import Certificate
 from ppdp.certificate.facts import with_sources
 from ppdp.certificate.issuance import claim, what_left
@@ -31,8 +31,6 @@ from ppdp.pipeline.release.answers import columns_at_the_end
 from ppdp.pipeline.release.step_serialization import describe
 from ppdp.privacy.gate import Gate
 from ppdp.transformers.columns.column_subset import class_of
-
-_DRAWN = 1000  # rows of each class, with a public seed
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,28 +202,18 @@ def single_class(record: records.Record, twins: Sequence[tuple[str, Any]]) -> st
     """The class that the last step predicts of every row within public ranges and norm, if it is known for one.
 
     It follows from released and public numbers alone: the score of this class exceeds those of all others, of two
-    classes by its threshold, by more than any row can change their difference. Of naive Bayes it is also the class of
-    nearly all rows that its own laws draw.
+    classes by its threshold, by more than any row can change their difference.
     """
     model = twins[-1][1]
     read = any(fact.name == "classes" and fact.origin == PRIVATE_ORIGIN for fact in record.facts)
-    boosted, normal, known = (hasattr(model, own) for own in ("models_", "var_", "coef_"))
-    if record.mechanism is None or read or not hasattr(model, "classes_") or not (boosted or normal or known):
+    boosted, known = hasattr(model, "models_"), any(hasattr(model, name) for name in ("coef_", "models_", "var_"))
+    if record.mechanism is None or read or not hasattr(model, "classes_") or not known:
         return None
     threshold = logit(getattr(model, "threshold_", 0.5))
     leads = _leads_of_shapes(model.models_, threshold) if boosted else _leads(record, twins, threshold)
     np.fill_diagonal(leads, np.inf)
     first = np.flatnonzero((leads > 0).all(axis=1))
-    single = first[0] if first.size else _nearly_single(model) if normal else None
-    return None if single is None else str(model.classes_[single])
-
-
-def _nearly_single(model: Any) -> Any:
-    """The class beside which, of rows that the model's laws draw, hardly a tenth of all others are predicted."""
-    draws, usual = np.random.default_rng(0).standard_normal((_DRAWN, model.n_features_in_)), model.class_prior_.argmax()
-    laws = zip(model.theta_, np.sqrt(model.var_))
-    others = [np.mean(model.predict(mean + scale * draws) != model.classes_[usual]) for mean, scale in laws]
-    return usual if model.class_prior_ @ others < TENTH * (1 - model.class_prior_[usual]) else None
+    return str(model.classes_[first[0]]) if first.size else None
 
 
 def no_range(record: records.Record, arrays: Mapping[str, Array], names: Sequence[str]) -> tuple[str, ...] | None:

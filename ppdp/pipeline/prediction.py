@@ -17,11 +17,12 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.utils.validation import check_is_fitted
 
-from ppdp.bounds.release import UNLISTED
-from ppdp.certificate.altered import CLEAR, HALF, TENTH
+from ppdp.bounds.release import CLIPPED, TINY, UNLISTED
+from ppdp.certificate.altered import CLEAR, HALF, NEARLY_ALL, TENTH
 from ppdp.core.boundary import outside
 from ppdp.core.domain import Domain
 from ppdp.data import validation
+from ppdp.data.altered import Property
 from ppdp.data.deferred_input import DeferredTable
 from ppdp.data.engine.registry import opened_source
 from ppdp.data.engine.source import BlockSource
@@ -35,8 +36,22 @@ from ppdp.pipeline.release.step_serialization import mapped
 from ppdp.pipeline.steps import Named, any_fills_gaps, as_it_is, as_texts, coding_of, reading_of, takes_texts
 from ppdp.transformers.columns.column_map import ColumnMap
 from ppdp.transformers.columns.column_stage import ColumnStage
+from ppdp.transformers.stage import Stage
 
 Then = Callable[[Array], Any]
+
+_WIDE = 1000  # columns of a table, beyond which nobody reads a line for each, and to look takes longer than to predict
+_TOLD = {
+    UNLISTED: (
+        "of no declared category, and count as others",
+        "spell them as the declared categories are, with their blanks and capitals.",
+    ),
+    CLIPPED: (
+        "outside of its public range, {}, and are clipped to it",
+        "the unit of that range, or gaps (NaN) in place of a code such as -999.",
+    ),
+    TINY: ("not 0 but closer to 0 than a fiftieth of its public range, {}", "the unit of that range."),
+}
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -62,6 +77,52 @@ class ReleasedMap:
         return mapped(self.twins, values, texts)
 
 
+class NewRows:
+    """How many values of new rows the first step takes for others, or clips, and what is said of that.
+
+    They are the user's own, and what is known of those of the fit was released: a column is named where more than half
+    of its values, or clearly more than in the fit, are of no category or outside of its range, or nearly all tiny.
+    """
+
+    def __init__(self, twins: Sequence[Any], domain: Domain, shares: Mapping[Property, float]) -> None:
+        self.domain, self.shares = domain, shares
+        # A deduplicator leaves rows as they come.
+        stages = [one for one in twins if isinstance(one, Stage) and not (one.compares and one.keeps_units)]
+        self.first: Any = next(iter(stages), None)
+        self.properties: Sequence[Property] = stages[0].alters(domain) if stages and domain.d <= _WIDE else ()
+        self.counted: list[tuple[int, Array]] = []
+
+    def __call__(self, values: Any) -> None:
+        """Look at rows as they were read."""
+        if self.properties and values.shape[0]:
+            found = self.first.altered(values, self.domain).sum(axis=0)
+            self.counted.append((values.shape[0], np.asarray(found, dtype=np.float64).ravel()))
+
+    def warn(self) -> None:
+        """Warn of what was seen, once for each column."""
+        n, found = sum(n for n, _ in self.counted), sum(found for _, found in self.counted)
+        for one, share in zip(self.properties, np.divide(found, n).tolist()) if n else ():
+            if one.kind in _TOLD and self._many(one, share, n):
+                told, fix = _TOLD[one.kind]
+                told = f"{share:.0%} of the values of {one.column!r} are {told.format(self._range(one.column))}"
+                warnings.warn(f"{told}. Fix: {fix}", DiagnosticWarning, stacklevel=outside())
+
+    def _many(self, one: Property, share: float, n: int) -> bool:
+        """Whether so many values are plainly more than a few, and than in the fit."""
+        slip = one.kind == UNLISTED  # by which a single value may be told, where one outside of a range is none
+        sure = share - CLEAR * math.sqrt(share * (1 - share) / n if slip else 1 / (4 * n))
+        usual = self.shares.get(one, self.shares.get(Property(one.kind), 1.0))
+        if one.kind == TINY:
+            return share > NEARLY_ALL and sure > max(HALF, usual + TENTH)
+        most = share > HALF if slip else sure > HALF and one not in self.shares
+        return most or sure > TENTH + max(usual, 0.0)
+
+    def _range(self, column: str | None) -> str:
+        """The public range of a column, as the certificate writes it."""
+        known = {name: value for name, value, _ in self.first.declared(self.domain)}
+        return known.get(f"range of {column}") or known.get("range of every column") or "it"
+
+
 class Predictor:
     """The released twins of a pipeline that is fitted, loaded or a slice of one, and the columns that they take."""
 
@@ -73,52 +134,45 @@ class Predictor:
         self.columns: tuple[Any, ...] | None = None
         if hasattr(estimator, "feature_names_in_"):
             self.columns = tuple(estimator.feature_names_in_)
+        self.facts = Domain(row_norm=estimator.row_norm_, entry_bound=estimator.entry_bound_)
+        domain = replace(self.facts, n_features=estimator.n_features_in_, feature_names=self.columns)
+        self.new_rows = NewRows([twin for _, twin in self.twins], domain, self._usual())
 
     @property
     def fills_gaps(self) -> bool:
         """Whether rows may have gaps, which some step fills."""
         return getattr(self.estimator, "gaps_", False) or any_fills_gaps(self.twins)
 
-    def map_of(self, method: str) -> tuple[ReleasedMap, Then | None]:
-        """The twins that make values of raw rows, and what makes the answer of these."""
+    def map_of(self, method: str, *, local: bool) -> tuple[ReleasedMap, Then | None]:
+        """The twins that make values of raw rows, and what makes the answer of these; ``local`` rows are looked at."""
         if method == "transform":
-            return self._map(self.twins), None
-        return self._map(self.twins[:-1]), getattr(self.last, method)
+            return self._map(self.twins, local=local), None
+        return self._map(self.twins[:-1], local=local), getattr(self.last, method)
 
-    def _map(self, twins: Sequence[Named]) -> ReleasedMap:
-        facts = Domain(row_norm=self.estimator.row_norm_, entry_bound=self.estimator.entry_bound_)
-        return ReleasedMap(reading_of(self.twins[0][1]), facts, self.fills_gaps, self.estimator.on_invalid, twins)
+    def _map(self, twins: Sequence[Named], *, local: bool = True) -> ReleasedMap:
+        reading, seen = reading_of(self.twins[0][1]), self.new_rows if local else None
+        return ReleasedMap(reading, self.facts, self.fills_gaps, self.estimator.on_invalid, twins, seen)
+
+    def _usual(self) -> dict[Property, float]:
+        """The largest share of its rows that a fit may have had of each property that was counted."""
+        with suppress(AttributeError, CertificateError):  # a rehearsal has none
+            if found := self.estimator.certificate_.record.diagnostics:
+                error = CLEAR * found.error
+                return {Property(one.kind, one.column): one.share + error for one in found.shares}
+        return {}
 
     def mapped(self, X: Any, then: Then = as_it_is, *, whole: bool = False) -> Any:
         """Raw rows through the twins of all stages before the last step, or of all, and what is to be done then."""
-        row_map = self._map(self.twins if whole else self.twins[:-1])
-        X = as_texts(self.twins[0][1], X)
+        twins, X = self.twins if whole else self.twins[:-1], as_texts(self.twins[0][1], X)
         source = opened_source(X)
         if source is not None:
             with source:
-                return self._in_blocks(source, row_map, then)
+                return self._in_blocks(source, self._map(twins, local=source.local), then)
         X = self._in_order(validation.table_of(X, texts=takes_texts(self.twins[0][1]), names=self.columns))
         validation.check_form(self.estimator, X, self.coded, reset=False)
-        return then(replace(row_map, seen=self._warn_of_unlisted)(X))
-
-    def _warn_of_unlisted(self, values: Any) -> None:
-        """Warn of columns of which most new values are of no declared category, or clearly more than of the fit."""
-        first = self.twins[0][1]
-        for name, share in first.unlisted(values, self.columns) if isinstance(first, ColumnStage) else ():
-            unsure = CLEAR * math.sqrt(share * (1 - share) / len(values))
-            if share > HALF or (share - unsure > TENTH and share - unsure > self._usual(name) + TENTH):
-                told = f"{share:.0%} of the values of {name!r} are of no declared category, and count as others."
-                fix = "spell them as the declared categories are, with their blanks and capitals."
-                warnings.warn(f"{told} Fix: {fix}", DiagnosticWarning, stacklevel=outside())
-
-    def _usual(self, column: str) -> float:
-        """The largest share of a column that the fit may have had of no declared category; 1 where it is not known."""
-        with suppress(AttributeError, CertificateError):  # a rehearsal has none
-            found = self.estimator.certificate_.record.diagnostics
-            shares = () if found is None else found.shares
-            known = [one.share for one in shares if (one.kind, one.column) == (UNLISTED, column)]
-            return known[0] + CLEAR * found.error if known else 1.0
-        return 1.0
+        answer = then(self._map(twins)(X))
+        self.new_rows.warn()
+        return answer
 
     def _in_blocks(self, source: BlockSource, row_map: ReleasedMap, then: Then) -> Any:
         if then is as_it_is and not source.local:
@@ -126,6 +180,7 @@ class Predictor:
         names = self.columns_of(source)
         task = partial(_numbered, row_map, then, list(names))
         blocks = sorted(source.over(task, names, len(names)), key=lambda block: block[0])
+        self.new_rows.warn()
         return np.concatenate([block for _, block in blocks])
 
     def columns_of(self, source: BlockSource, other: Sequence[str] = ()) -> tuple[str, ...]:

@@ -6,7 +6,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ppdp import Adjacency, Certificate, Domain, Pipeline, PrivateSearchCV, make_column_map, make_pipeline
+from ppdp import (
+    Adjacency,
+    Certificate,
+    ColumnTransformer,
+    Domain,
+    Pipeline,
+    PrivateSearchCV,
+    make_column_map,
+    make_pipeline,
+)
 from ppdp.data import parallel
 from ppdp.data.engine import disk_cache
 from ppdp.exceptions import DiagnosticWarning
@@ -29,6 +38,7 @@ from ppdp.transformers import (
     DateEncoder,
     Deduplicator,
     GridDeduplicator,
+    KBinsDiscretizer,
     MeanImputer,
     MinMaxScaler,
     NormClipper,
@@ -381,11 +391,25 @@ def test_slips_are_said_in_front_of_a_released_mode():
     assert pipe.certificate_.verify()
 
 
-def test_slips_are_said_behind_a_step_that_removes_duplicates():
-    pipe = make_pipeline(
-        Deduplicator(), MinMaxScaler(ranges={"age": (18, 30)}), LogisticRegression(classes=("no", "yes")), epsilon=4.0
-    )
-    (said,) = warned(pipe, TABLE, LABELS)
+ALL = MinMaxScaler({"age": (18, 30), "other": (0, 1)})
+OWN, SHORT = ("own", MinMaxScaler("private"), ["other"]), ("short", MinMaxScaler((18, 30)), ["age"])
+
+
+@pytest.mark.parametrize(
+    "first",
+    [ALL, ColumnTransformer([OWN, SHORT]), ColumnTransformer([SHORT, OWN])],
+    ids=["all", "behind a private range", "in front of one"],
+)
+def test_slips_are_said_behind_a_step_that_removes_duplicates(first):
+    pipe = make_pipeline(Deduplicator(), first, LogisticRegression(classes=("no", "yes")), epsilon=4.0)
+    (said,) = warned(pipe, TABLE.assign(other=AGE / 80), LABELS)
     assert "values clipped" in said
     assert shares(pipe)["values clipped", "age"] == pytest.approx((AGE > 30).mean(), abs=0.05)
     assert pipe.certificate_.verify()
+
+
+def test_groups_behind_one_whose_width_changes_are_not_counted():
+    wider = ("own", [MinMaxScaler("private"), KBinsDiscretizer(3)], ["other"])
+    pipe = make_pipeline(Deduplicator(), ColumnTransformer([wider, SHORT]), LogisticRegression(classes=("no", "yes")))
+    assert warned(pipe, TABLE.assign(other=AGE / 80), LABELS) == []
+    assert pipe.certificate_.record.diagnostics is None

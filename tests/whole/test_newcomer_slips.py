@@ -37,7 +37,15 @@ from ppdp.mechanisms import (
     LogisticRegression,
     Report,
 )
-from ppdp.transformers import CategoryEncoder, DateEncoder, MeanImputer, MinMaxScaler, StandardScaler
+from ppdp.transformers import (
+    CategoryEncoder,
+    DateEncoder,
+    Deduplicator,
+    MeanImputer,
+    MinMaxScaler,
+    NormClipper,
+    StandardScaler,
+)
 
 N = 4000
 NOW = pd.Timestamp("2021-01-01")
@@ -358,8 +366,24 @@ def test_a_misspelt_category_in_new_rows(encoder, table, tmp_path):
         (rows.replace("Cork", "cork"), "3"),
         (rows["city"].str.upper().to_frame(), "100"),
     ):
-        predict = lambda new=new: pipe.predict(new)  # noqa: E731
-        _warned(predict, [told, "% of the values of 'city'", "spell them"]) if told else _silent(predict)
+        new.to_parquet(tmp_path / "new.parquet")
+        for there in (new, tmp_path / "new.parquet"):
+            predict = lambda there=there: pipe.predict(there)  # noqa: E731
+            _warned(predict, [told, "% of the values of 'city'", "spell them"]) if told else _silent(predict)
+    _warned(lambda: pipe.write_parquet(tmp_path / "new.parquet", tmp_path / "out"), ["100% of the values of 'city'"])
+
+
+PAY = MinMaxScaler({"pay": (0, 1e5)})
+
+
+@pytest.mark.parametrize("first", [[PAY], [Deduplicator(), PAY], [make_column_map((MinMaxScaler((0, 1e5)), ["pay"]))]])
+def test_new_rows_in_other_units(first, table, tmp_path):
+    rows = table[["income"]].set_axis(["pay"], axis=1)
+    pipe = make_pipeline(*first, LogisticRegression((False, True))).fit(rows, table["outcome"])
+    _silent(lambda: (pipe.predict(rows), pipe.predict(rows[:1] * 12), pipe.predict(rows[:4] / 1000)))
+    (rows / 1000).to_parquet(tmp_path / "new.parquet")
+    for new, told in ((rows * 12, "clipped"), (rows / 1000, "a fiftieth"), (tmp_path / "new.parquet", "a fiftieth")):
+        _warned(lambda new=new: pipe.predict(new), ["100% of the values of 'pay'", "0 to 100000", told])
 
 
 @pytest.mark.parametrize("other", [np.nan, 7.0], ids=["all missing", "constant"])
@@ -465,6 +489,16 @@ def test_counts_in_a_range_that_is_far_too_wide(high, told, table):
     _warned(fit, ["targets not 0 but closer to 0", "y_range"]) if told else _silent(fit)
 
 
+@pytest.mark.parametrize(("unit", "told"), [(1, True), (30_000, False), ("rain", False)])
+@pytest.mark.parametrize("share", [0.5, 0.3])
+def test_zero_or_one_in_a_range_of_amounts(share, unit, told, table):
+    rng = np.random.default_rng(0)
+    y = (rng.random(N) < share) * (rng.gamma(0.7, 3_000, N) if unit == "rain" else unit)
+    pipe = make_pipeline(MinMaxScaler((18, 80)), LinearRegression(y_range=(0, 1e5)), random_state=0)
+    fit = lambda: pipe.fit(table[["age"]], y)  # noqa: E731
+    _warned(fit, ["targets not 0 but closer to 0", "y_range"]) if told else _silent(fit)
+
+
 def test_a_budget_at_which_models_may_be_the_wrong_way_round(table):
     with pytest.warns(NoiseWarning, match="drowns"):
         classifier(table, table["outcome"], epsilon=0.02, delta=1e-6)
@@ -481,6 +515,12 @@ def test_milliseconds_and_other_numbers_too_large_or_small_for_a_private_range(u
     fit = lambda: pipe.fit(rows, table["outcome"])  # noqa: E731
     _silent(fit, "range") if shows else _warned(fit, ["'age': no range shows"])
     assert pipe.certificate_.verify()
+
+
+@pytest.mark.parametrize(("norm", "short"), [(1e-3, True), (1.0, False)])
+def test_a_norm_far_below_that_of_standardised_rows(norm, short):
+    pipe = make_pipeline(MinMaxScaler((18, 80)), StandardScaler(), NormClipper(norm), LogisticRegression((0, 1)))
+    assert any("directions" in said for said in pipe.plan(PLANNED).warnings) == short
 
 
 @pytest.mark.parametrize(("rows", "drowned"), [(120, False), (90, True)])

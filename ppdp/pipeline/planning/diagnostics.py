@@ -27,6 +27,7 @@ from ppdp.bounds.release import (
     TINY_TARGET,
     TINY_WEIGHT,
     WEIGHT,
+    ZERO_TARGET,
     kind_in_words,
 )
 from ppdp.core.domain import Domain
@@ -36,6 +37,7 @@ from ppdp.pipeline.planning.route import Route
 from ppdp.privacy.loss import PrivacyLoss
 from ppdp.privacy.noise.laplace import laplace_release
 from ppdp.privacy.noise.sampler import Noise, gaussian_scale
+from ppdp.transformers.columns.column_subset import ColumnSubset
 
 SHARE = 0.015  # of mu squared
 PURE_SHARE = 0.02  # of epsilon, where noise is not Gaussian
@@ -71,7 +73,7 @@ class Entrance:
         counted += [Property(TARGET)] if self.labels == TARGET else []
         y_range = domain.y_range if self.labels == TARGET and not self.logarithms else None
         if y_range is not None and beside_zero(*y_range):
-            counted.append(Property(TINY_TARGET))
+            counted += [Property(TINY_TARGET), Property(ZERO_TARGET)]
         counted += [Property(WEIGHT), Property(TINY_WEIGHT)] if domain.max_weight is not None else []
         counted += classes
         counted += [Property(KEPT)] if domain.adjacency.bounds_contributions else []
@@ -138,12 +140,20 @@ class Counted:
 
 def _properties(route: Route, entrance: Entrance, domain: Domain) -> tuple[list[tuple[Any, Any]], list[Property]]:
     """The first steps, as far as they say of each row what they alter, and all properties that rows may have."""
-    stages, properties = [], entrance.properties(domain)
+    stages, properties, passed = [], entrance.properties(domain), set()
     for step in route.steps:
-        if step.stage.compares and step.stage.keeps_units:
+        group = step.stage.group if isinstance(step.stage, ColumnSubset) else None
+        if group in passed and step.way.domain.d != step.domain.d:
+            break  # groups behind it have other places then than rows have as they came
+        if (step.stage.compares and step.stage.keeps_units) or group in passed:
             continue  # rows are counted as they came, whether they stay or not
         altered = step.stage.alters(step.domain)
         alone = _maps_rows(step, domain)
+        if group is not None and not altered and not alone and step.way.domain.d == step.domain.d:
+            passed.add(group)  # other groups are as they were
+            continue
+        if group is None and passed:
+            break
         if not altered and not alone:
             break
         stages.append((step, altered))

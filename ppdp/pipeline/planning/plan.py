@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from html import escape
 from typing import Any
@@ -25,6 +25,7 @@ from ppdp.transformers.fit_mode import Condition
 
 TITLE = "PLAN: nothing has been certified"
 MOST = 12  # routes in a notebook
+SHORT = 0.05  # of how long standardised rows are: a norm below it leaves only their directions
 IN_ANOTHER_UNIT = 50.0  # times 1 is the largest weight: rows of 1 are below the share of it that is counted
 
 
@@ -237,8 +238,9 @@ class Plan:
 
     @property
     def cautioned(self) -> bool:
-        """Whether the last step warns of what it does here."""
-        return self.mechanism is not None and bool(self.mechanism.question.warnings)
+        """Whether the last step warns of what it does here, or rows lose their lengths in front of it."""
+        own = self.mechanism is not None and bool(self.mechanism.question.warnings)
+        return own or bool(shortening(self.steps))
 
     @property
     def conditions_untested(self) -> bool:
@@ -369,6 +371,17 @@ def loss_before(
     return PrivacyLoss(
         mu, any_of(*failures, delta if adding else 0.0), 0.0 if adding else delta, shares.parts + test.parts
     )
+
+
+def shortening(steps: Iterable[PlannedStep]) -> list[PlannedStep]:
+    """Those that clip standardised rows, about as long as the root of the number of columns, to far less."""
+    return [
+        step
+        for step in steps
+        if step.way.formula == "row-wise.norm-clip"
+        and step.domain.usual_norm is not None
+        and step.way.parameters["max_norm"] < SHORT * math.sqrt(step.domain.d)
+    ]
 
 
 def out_of_reach(step: PlannedStep, gate: Gate) -> bool:

@@ -28,7 +28,7 @@ from ppdp.pipeline.planning.budget import (
 )
 from ppdp.pipeline.planning.diagnostics import OFF, Counted, Entrance, affordable, alters
 from ppdp.pipeline.planning.pareto import LISTED, Frontier
-from ppdp.pipeline.planning.plan import Plan, PlannedMechanism, loss_before, out_of_reach
+from ppdp.pipeline.planning.plan import Plan, PlannedMechanism, loss_before, out_of_reach, shortening
 from ppdp.pipeline.planning.route import Alternative, PlannedRelease, Route, RouteSearch, asked
 from ppdp.privacy.gate import Gate
 from ppdp.privacy.gaussian import gaussian_mu
@@ -388,6 +388,11 @@ def _warnings(
         if step.stage.multiplies_columns
         and step.way.name != "public"
         and (step.domain.d > WIDE or n * step.domain.d**2 > PRODUCTS)
+    ]
+    warnings += [
+        f"{step.name!r} shortens rows of {step.domain.d} standardised columns, {math.sqrt(step.domain.d):.2g} long"
+        f" as a rule, to {step.way.parameters['max_norm']:g}: only their directions are left. A max_norm near that?"
+        for step in shortening(route.steps)
     ]
     return (*warnings, *(mechanism.question.warnings if mechanism is not None else ()))
 

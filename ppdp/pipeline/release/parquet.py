@@ -236,7 +236,8 @@ def write_parts(
         if _is_folder_of_ours(target) and _manifest(target) == about:
             return
         raise ExportError(f"{str(target)!r} is already there, of other rows or another release.", fix="another name.")
-    task = partial(_block, *predictor.map_of(method), names, keep, columns, {ROWS_KEY: f"{method} {NOTE}".encode()})
+    note = {ROWS_KEY: f"{method} {NOTE}".encode()}
+    task = partial(_block, *predictor.map_of(method, local=source.local), names, keep, columns, note)
     pieces = source.pieces(PART)
     with written(target), _unfinished(target, about) as hidden:
         files = [hidden / f"part-{number:06}.parquet" for number in range(-(-source.n // PART))]
@@ -245,6 +246,7 @@ def write_parts(
                 _write(file, rows.over(task, [*names, *keep], len(names)))
         for file in set(hidden.iterdir()) - {*files, hidden / MANIFEST}:  # of a run that was killed
             file.unlink()
+    predictor.new_rows.warn()
 
 
 def _columns(pipeline: Any, method: str) -> list[str]:

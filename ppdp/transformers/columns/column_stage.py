@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.base import clone
 
-from ppdp.bounds.release import CLIPPED, TINY, UNLISTED
+from ppdp.bounds.release import CLIPPED, TINY
 from ppdp.core.checks import columns_of, length
 from ppdp.core.declared import Value, plain, ranges_by_column
 from ppdp.core.distance import Distance
@@ -194,12 +194,6 @@ class ColumnStage(RowWiseTransformer):
             values = X[:, part.positions]
             found += [part.altered(values)] + [part.tiny(values)] * (kind == CLIPPED and domain.d <= MOST_TINY)
         return np.concatenate(found, axis=1)
-
-    def unlisted(self, X: Array, names: Sequence[str] | None) -> Iterator[tuple[str, float]]:
-        """By column of declared categories the share of the values that are none of them."""
-        for part in self._parts(names, X.shape[1], math.nan):
-            if part.alters(ranged=False) == UNLISTED:
-                yield from zip(part.facts[0].names, part.altered(X[:, part.positions]).mean(axis=0).tolist())
 
     def _altering(self, domain: Domain) -> list[tuple[str, LocatedBlock]]:
         parts = self._parts(domain.feature_names, domain.d, _reach(domain))

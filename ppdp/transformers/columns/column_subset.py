@@ -20,6 +20,7 @@ from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.core.formula import AT
 from ppdp.core.rounding import inflate
+from ppdp.data.altered import Property
 from ppdp.data.noisy_statistics import rows_of_group
 from ppdp.data.rows import Array, Rows
 from ppdp.data.statistics import Moments, clip_norms
@@ -296,6 +297,15 @@ class ColumnSubset(Transformer):
         if all(one.name != self.group for one in domain.groups):
             return ()
         return tuple(self.stage.declared(domain_of(domain, self.group)))
+
+    def alters(self, domain: Domain) -> tuple[Property, ...]:
+        """What the stage may do to columns that have names."""
+        named = domain.feature_names is not None and any(one.name == self.group for one in domain.groups)
+        return self.stage.alters(domain_of(domain, self.group)) if named else ()
+
+    def altered(self, X: Any, domain: Domain) -> Any:
+        _, start, stop = span_of(domain, self.group)
+        return self.stage.altered(X[:, start:stop], domain_of(domain, self.group))
 
     def instead(self) -> Iterator[tuple[str, Any]]:
         for words, stage in self.stage.instead():
