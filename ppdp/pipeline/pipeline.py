@@ -191,7 +191,7 @@ class Pipeline(PrivateEstimator, NamedSteps):
         if hasattr(X, "columns") and (isinstance(y, str) or isinstance(groups, str)):
             what = "labels and ids are no features, and fit_transform maps all columns of X."
             raise InvalidInput(what, fix="fit(X, y=..., groups=...) by names, then transform of the features alone.")
-        return self.fit(X, y, groups, **params).transform(X)
+        return Predictor(self.fit(X, y, groups, **params), private=True).transform(X)
 
     @if_predicts("transform")
     @answering
@@ -371,8 +371,8 @@ class Pipeline(PrivateEstimator, NamedSteps):
         return True
 
     @discreet
-    def _predict_with(self, method: str, X: Any, *y: Any) -> Any:
-        return Predictor(self).answer(method, X, *y)
+    def _predict_with(self, method: str, X: Any, *y: Any, private: bool = False) -> Any:
+        return Predictor(self, private=private).answer(method, X, *y)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "twins_")

@@ -40,6 +40,7 @@ from ppdp.transformers.stage import Stage
 
 Then = Callable[[Array], Any]
 
+_ENOUGH = 2**12  # rows of a block that are looked at, evenly
 _WIDE = 1000  # columns of a table, beyond which nobody reads a line for each, and to look takes longer than to predict
 _TOLD = {
     UNLISTED: (
@@ -95,6 +96,7 @@ class NewRows:
     def __call__(self, values: Any) -> None:
         """Look at rows as they were read."""
         if self.properties and values.shape[0]:
+            values = values[:: -(-values.shape[0] // _ENOUGH)]
             found = self.first.altered(values, self.domain).sum(axis=0)
             self.counted.append((values.shape[0], np.asarray(found, dtype=np.float64).ravel()))
 
@@ -126,7 +128,8 @@ class NewRows:
 class Predictor:
     """The released twins of a pipeline that is fitted, loaded or a slice of one, and the columns that they take."""
 
-    def __init__(self, estimator: Any) -> None:
+    def __init__(self, estimator: Any, *, private: bool = False) -> None:
+        """``private`` rows are not looked at: what is said of them would be exact."""
         check_is_fitted(estimator)
         self.estimator, self.twins = estimator, list(estimator.twins_)
         self.last = self.twins[-1][1]
@@ -136,7 +139,7 @@ class Predictor:
             self.columns = tuple(estimator.feature_names_in_)
         self.facts = Domain(row_norm=estimator.row_norm_, entry_bound=estimator.entry_bound_)
         domain = replace(self.facts, n_features=estimator.n_features_in_, feature_names=self.columns)
-        self.new_rows = NewRows([twin for _, twin in self.twins], domain, self._usual())
+        self.new_rows = NewRows([] if private else [twin for _, twin in self.twins], domain, self._usual())
 
     @property
     def fills_gaps(self) -> bool:

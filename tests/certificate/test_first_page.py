@@ -65,8 +65,8 @@ def test_a_rare_result_tells_more_as_page_one_says_and_the_second_sheet():
     found = of("unconditional")
     guesses = re.search(
         r"most (\d+) times in 100, averaged over noise; .* before, this release adds at most (\d+) right guesses .*"
-        r"the (\d+) of 10.000 noise draws that aid the attacker most, right at most (\d+) in 100 on average;"
-        r" over 90 % sure in at most 1 of (\d+)",
+        r"the (\d+) of 10.000 noise draws that aid attackers most, right at most (\d+) in 100 on average;"
+        r" over 90 % sure in at most 1 draw of (\d+)",
         found["For one person"],
     )
     right, more, surest, rare, seldom_mostly = map(int, guesses.groups())
@@ -102,13 +102,13 @@ def test_what_epsilon_and_delta_bound_is_never_told_too_small(epsilon, delta, fa
 @pytest.mark.parametrize(
     ("share", "words"),
     [
-        (0.0, "less than 1 of 1 000 000"),
-        (1e-6, "less than 1 of 1 000 000"),
-        (1.01e-6, "at most 1 of 990 000"),
-        (0.0123, "at most 1 of 81"),
-        (0.4, "at most 1 of 2"),
-        (0.6, "any number of them"),
-        (1.0, "any number of them"),
+        (0.0, "less than 1 draw of 1 000 000"),
+        (1e-6, "less than 1 draw of 1 000 000"),
+        (1.01e-6, "at most 1 draw of 990 000"),
+        (0.0123, "at most 1 draw of 81"),
+        (0.4, "at most 1 draw of 2"),
+        (0.6, "any number of draws"),
+        (1.0, "any number of draws"),
     ],
 )
 def test_how_seldom_something_comes_is_never_told_too_rare(share, words):

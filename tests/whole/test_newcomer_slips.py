@@ -489,6 +489,19 @@ def test_counts_in_a_range_that_is_far_too_wide(high, told, table):
     _warned(fit, ["targets not 0 but closer to 0", "y_range"]) if told else _silent(fit)
 
 
+@pytest.mark.parametrize("fit", ["search", "map"])
+def test_private_rows_are_not_looked_at_like_new_ones(fit, table):
+    """Shares of them would be exact: a search predicts rows that are held out, and a map those of its fit."""
+    rows, first = table[["age"]] * 1000, MinMaxScaler((18, 80))
+    if fit == "search":
+        pipe = make_pipeline(first, LogisticRegression((False, True)), diagnostics=None)
+        search = PrivateSearchCV(pipe, {"logisticregression__threshold": ["accuracy", "f1"]}, epsilon=1.0)
+        return _silent(lambda: search.fit(rows, table["outcome"]), "of the values of")
+    return _silent(
+        lambda: make_pipeline(first, StandardScaler(), diagnostics=None).fit_transform(rows), "of the values"
+    )
+
+
 @pytest.mark.parametrize(("unit", "told"), [(1, True), (30_000, False), ("rain", False)])
 @pytest.mark.parametrize("share", [0.5, 0.3])
 def test_zero_or_one_in_a_range_of_amounts(share, unit, told, table):

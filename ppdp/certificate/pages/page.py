@@ -85,9 +85,9 @@ def _neighbours(words: str, c: Record) -> str:
 
 def seldom(share: float) -> str:
     """In how many runs something comes at most."""
-    often = f"{'less than' if share <= interpretation.RARE else 'at most'} 1 of"
+    often = f"{'less than' if share <= interpretation.RARE else 'at most'} 1 draw of"
     many = interpretation.one_of(max(share, interpretation.RARE))
-    return "any number of them" if share > 1 / 2 else f"{often} {many}"
+    return "any number of draws" if share > 1 / 2 else f"{often} {many}"
 
 
 def _released(view: View) -> dict[str, Any]:

@@ -56,7 +56,7 @@ class DeclaredFacts:
         if hasattr(self.ranges, "columns"):  # a table, which has no truth value
             resolve_ranges(self.ranges, 1, None, "from_sklearn")
         elif isinstance(self.ranges, Mapping):
-            pairs = {column: pair for column, pair in self.ranges.items() if not _is_private(pair)}
+            pairs = {column: pair for column, pair in self.ranges.items() if _is_reversed(pair)}
             resolve_ranges(list(pairs.values()) or (0, 1), len(pairs), tuple(pairs), "from_sklearn")
         if not isinstance(self.functions, Mapping):
             what = f"functions must be ranges by step, got {shown(self.functions)}."
@@ -208,6 +208,12 @@ def _are_numbers(listed: Any) -> bool:
         and len(listed) > 1
         and all(isinstance(one, int | float) and one == one for one in listed)
     )
+
+
+def _is_reversed(pair: Any) -> bool:
+    """Whether the ends of a range are the wrong way round."""
+    ends = pair if isinstance(pair, (list, tuple)) and all(isinstance(end, (int, float)) for end in pair) else ()
+    return len(ends) == 2 and ends[0] > ends[1]
 
 
 def _is_private(given: Any) -> bool:

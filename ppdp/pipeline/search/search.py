@@ -333,7 +333,7 @@ class PrivateSearchCV(SearchFromSklearn, estimators.PrivateEstimator, MetaEstima
                 pipeline = candidate.fit(spend, setting, _rows(table, train), some, seeds[i])
             except PrivacyRefusal:
                 continue
-            predicted = pipeline.predict(_rows(table, held_out))
+            predicted = pipeline._predict_with("predict", _rows(table, held_out), private=True)
             scored = row_scores(
                 fit_plan.domain,
                 labels[held_out],

@@ -86,7 +86,7 @@ def resolve_ranges(
         which = ", ".join(repr(labels[i]) for i in np.flatnonzero(wrong))
         what = f"{parameter} of {which} must be finite with low < high."
         fix = f"{parameter}={{column: (0, 10)}}, two finite numbers for each column, the lower one first"
-        tiny = (widths[wrong] > 0).any()
+        tiny = (np.isfinite(widths[wrong]) & (widths[wrong] > 0)).any()
         fix = f"{fix}; ends closer than {LEAST_WIDTH} in another unit." if tiny else f"{fix}."
         raise InvalidParameter(what, stage=stage, fix=fix, parameter=parameter)
     return table
