@@ -110,6 +110,17 @@ def _named(fragment: Any) -> str:
     )
 
 
+def _holds_gaps(kind: Any) -> bool:
+    """Whether a column without values can become one of a type: Arrow makes no views of lists of it."""
+    import pyarrow as pa
+
+    try:
+        pa.nulls(0).cast(kind)
+    except pa.ArrowNotImplementedError:
+        return False
+    return True
+
+
 class ArrowSource(BlockSource):
     """Rows of a ``pyarrow.dataset.Dataset``; how many every fragment has is known from the first look at it."""
 
@@ -154,7 +165,8 @@ class ArrowSource(BlockSource):
         wrong = []
         for field in self.schema:
             there = own.field(field.name).type if own.get_field_index(field.name) >= 0 else None
-            if field.name not in given and there not in (field.type, pa.null()):
+            empty = there == pa.null() and _holds_gaps(field.type)
+            if field.name not in given and there != field.type and not empty:
                 wrong.append(f"no {field.name!r}" if there is None else f"{field.name!r} as {there}, not {field.type}")
         if wrong:
             what = f"{_named(fragment)} has other columns than the first one: {', '.join(wrong)}."

@@ -243,7 +243,7 @@ def write_parts(
         files = [hidden / f"part-{number:06}.parquet" for number in range(-(-source.n // PART))]
         for file, rows in zip(progress(files, "files"), pieces):
             if not _is_part_of_ours(file):
-                _write(file, rows.over(task, [*names, *keep], len(names)))
+                _write(file, rows.over(task, list(dict.fromkeys([*names, *keep])), len(names)))
         for file in set(hidden.iterdir()) - {*files, hidden / MANIFEST}:  # of a run that was killed
             file.unlink()
     predictor.new_rows.warn()

@@ -104,6 +104,13 @@ def test_all_values_of_a_column_may_be_missing_in_a_file(cells, where, tmp_path)
         assert read(source)["a"].to_pylist() == [cell for part in parts for cell in part.to_pylist()]
 
 
+def test_views_of_lists_beside_a_file_without_values_are_refused_before_they_are_read(tmp_path):
+    for place, part in enumerate([pa.array([["a"]], pa.list_view(pa.string())), pa.nulls(1)]):
+        pq.write_table(pa.table({"a": part}), tmp_path / f"{place}.parquet")
+    with pytest.raises(DomainMismatch, match="'a' as null"), opened(str(tmp_path)):
+        raise AssertionError("it was opened")
+
+
 @pytest.mark.parametrize("form", ["csv", "json"])
 def test_files_whose_cells_say_the_types_of_columns_are_refused(form, tmp_path):
     (tmp_path / f"0.{form}").write_text({"csv": "a\n1\n2\n", "json": '{"a": 1}\n{"a": 2}\n'}[form])

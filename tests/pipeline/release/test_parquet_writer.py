@@ -94,8 +94,9 @@ def test_files_hold_what_the_method_gives_in_memory(rows, tmp_path, fitted, meth
 
 
 def test_columns_are_called_what_they_are(rows, tmp_path, fitted):
-    fitted.write_parquet(rows, tmp_path / "out", method="predict_proba", keep=["y"])
-    assert read(tmp_path / "out").schema.names == ["y", "probability of 0", "probability of 1"]
+    kept = ["y", NAMES[0]]  # a feature as well
+    fitted.write_parquet(rows, tmp_path / "out", method="predict_proba", keep=kept)
+    assert read(tmp_path / "out").schema.names == [*kept, "probability of 0", "probability of 1"]
     stages().write_parquet(rows, tmp_path / "mapped")
     assert read(tmp_path / "mapped").schema.names == NAMES
     fitted.write_parquet(rows, tmp_path / "labels")
