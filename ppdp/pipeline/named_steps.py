@@ -74,7 +74,7 @@ class NamedSteps(FromSklearn, BaseEstimator):
         except AttributeError as error:  # a mechanism says itself what is the rows' own
             told = str(error).partition(": ")[2] if "Fix: " in str(error) else ""
             kind: Any = type(self)
-            meant = _meant(kind, name)
+            meant = _meant(kind, name) or nearest(name, vars(self), least=0.85)
             return f": {told}" if told else _INSTEAD.get(name, f". Fix: did you mean {meant!r}?" if meant else "")
         return f". Fix: pipe[-1].{name}, of its last step." if name.endswith("_") else ""
 

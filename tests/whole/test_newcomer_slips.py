@@ -628,6 +628,7 @@ def test_an_export_into_no_folder(table, tmp_path):
         (lambda pipe: pipe.partial_fit, "pipe.fit(X, y)"),
         (lambda pipe: pipe.fit_predict, "pipe.fit(X, y)"),
         (lambda pipe: pipe.feature_importances_, "to_pandas()"),
+        (lambda pipe: pipe.certifcate_, "'certificate_'"),
         (lambda pipe: pipe.release_.mean, "to_pandas()"),
         (lambda pipe: pipe.certificate_.epsilonn, "'epsilon'"),
         (lambda pipe: Ledger(epsilon=1.0, delta=1e-5).remaining, "entries, epsilon"),
