@@ -34,7 +34,7 @@ TENTH = 0.1
 HALF = 0.5  # of the values of a column, of targets or weights are tiny
 NEARLY_ALL = 0.9  # of the rows have a tiny value in some column: fewer may well have
 MOSTLY = 0.75  # of the targets that are not 0
-_LIMITS = {TINY: NEARLY_ALL, TINY_TARGET: HALF, TINY_WEIGHT: HALF, ZERO_TARGET: math.inf, CLASS: math.inf}
+_LIMITS = {TINY: NEARLY_ALL, TINY_WEIGHT: HALF, ZERO_TARGET: math.inf, CLASS: math.inf}
 _BY_COLUMN = frozenset({CELL, CLIPPED, UNLISTED})  # or of all columns together, where these are many
 CLEAR = 2.0  # standard errors
 MOST = 12  # shares in one line
@@ -156,8 +156,8 @@ def _alerts(found: Diagnostics) -> Iterator[str]:
 def _limit(share: Share, found: Diagnostics) -> float:
     """Above which a share is called out."""
     if share.kind == TINY_TARGET:
-        zero = max(sum(one.share for one in found.shares if one.kind == ZERO_TARGET), 0.0)
-        return min(HALF, max(MOSTLY * (1.0 - zero), 0.0) + found.error)
+        zero = sum(one.share for one in found.shares if one.kind == ZERO_TARGET)
+        return min(HALF, MOSTLY * (1.0 - min(max(zero, 0.0), 1.0)) + found.error)
     return HALF if share.kind == TINY and share.column is not None else _LIMITS.get(share.kind, TENTH)
 
 

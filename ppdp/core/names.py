@@ -136,11 +136,13 @@ def nearest(name: Any, known: Iterable[Any], least: float = 0.6) -> str | None:
 
 def no_attribute(owner: Any, name: str) -> AttributeError:
     """The error of an attribute that there is not, with the nearest of a public name, or all."""
+    what = f"{type(owner).__name__!r} object has no attribute {name!r}."
+    if name.startswith("_"):  # libraries ask for many
+        return AttributeError(what)
     known = [one for one in dir(type(owner)) if not one.startswith("_")]
     meant = nearest(name, known)
     told = f"did you mean {meant!r}?" if meant else f"one of {', '.join(known)}."
-    fix = "" if name.startswith("_") else f" Fix: {told}"
-    return AttributeError(f"{type(owner).__name__!r} object has no attribute {name!r}.{fix}")
+    return AttributeError(f"{what} Fix: {told}")
 
 
 def _origin(defined: Callable[..., Any]) -> tuple[Any, Any]:

@@ -371,8 +371,8 @@ class Pipeline(PrivateEstimator, NamedSteps):
         return True
 
     @discreet
-    def _predict_with(self, method: str, X: Any, *y: Any, private: bool = False) -> Any:
-        return Predictor(self, private=private).answer(method, X, *y)
+    def _predict_with(self, method: str, X: Any, *y: Any) -> Any:
+        return Predictor(self).answer(method, X, *y)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "twins_")

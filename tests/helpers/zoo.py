@@ -256,22 +256,17 @@ ZOO: dict[str, Made] = {
         adjacency=Adjacency.change(coordinate=0.1),
         delta=0.0,
     ),
-    "added rows": of(
-        BOX,
-        ("dedup", S.Deduplicator()),
-        imputer(fit_mode="noisy"),
-        ("rows", M.GaussianMechanism("rows")),
-        adjacency=Adjacency.add_remove(2),
-        domain=Domain(n_rows=4000),
-    ),
-    "persons": of(
-        BOX,
-        ("dedup", S.Deduplicator()),
-        imputer(fit_mode="noisy"),
-        ("rows", M.GaussianMechanism("rows")),
-        adjacency=Adjacency.user_level(3),
-        domain=Domain(n_rows=4000),
-    ),
+    **{
+        name: of(
+            BOX,
+            ("dedup", S.Deduplicator()),
+            imputer(fit_mode="noisy"),
+            ("rows", M.GaussianMechanism("rows")),
+            adjacency=adjacency,
+            domain=Domain(n_rows=4000),
+        )
+        for name, adjacency in (("added rows", Adjacency.add_remove(2)), ("persons", Adjacency.user_level(3)))
+    },
     "a Laplace sum": of(BOX, imputer(fit_mode="exact"), ("sum", M.LaplaceMechanism("sum"))),
     "a whole count": of(CLIP, ("soft", S.GridDeduplicator(keep="soft")), ("count", M.LaplaceMechanism("count"))),
     "whole histograms": of(CLIP, ("counts", M.LaplaceMechanism("histogram", bins=4))),

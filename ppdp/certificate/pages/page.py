@@ -84,7 +84,7 @@ def _neighbours(words: str, c: Record) -> str:
 
 
 def seldom(share: float) -> str:
-    """In how many runs something comes at most."""
+    """In how many draws of the noise something comes at most."""
     often = f"{'less than' if share <= interpretation.RARE else 'at most'} 1 draw of"
     many = interpretation.one_of(max(share, interpretation.RARE))
     return "any number of draws" if share > 1 / 2 else f"{often} {many}"

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from ppdp.core.names import MOST_NAMES
 from ppdp.core.private_files import check_temporary, is_of_a_full_disk, no_room, private_path
 from ppdp.data.engine.files import check_fragments, files_at, without_values
-from ppdp.data.engine.partitions import check_nested, roomy, typed
+from ppdp.data.engine.partitions import check_nested, is_empty, roomy, typed
 from ppdp.data.engine.source import BlockSource, aligned
 from ppdp.data.parallel import PIECE, ROOM, block_rows, workers
 from ppdp.exceptions import DomainMismatch, InvalidInput, PpdpError, RowsChanged
@@ -110,17 +110,6 @@ def _named(fragment: Any) -> str:
     )
 
 
-def _holds_gaps(kind: Any) -> bool:
-    """Whether a column without values can become one of a type: Arrow makes no views of lists of it."""
-    import pyarrow as pa
-
-    try:
-        pa.nulls(0).cast(kind)
-    except pa.ArrowNotImplementedError:
-        return False
-    return True
-
-
 class ArrowSource(BlockSource):
     """Rows of a ``pyarrow.dataset.Dataset``; how many every fragment has is known from the first look at it."""
 
@@ -159,14 +148,11 @@ class ArrowSource(BlockSource):
 
     def _check(self, fragment: Any, given: set[str]) -> None:
         """Refuse a fragment with other columns: Arrow would fill them with gaps, or convert them by their values."""
-        import pyarrow as pa
-
         own = _roomy(fragment.physical_schema)
         wrong = []
         for field in self.schema:
             there = own.field(field.name).type if own.get_field_index(field.name) >= 0 else None
-            empty = there == pa.null() and _holds_gaps(field.type)
-            if field.name not in given and there != field.type and not empty:
+            if field.name not in given and there != field.type and not is_empty(there, field.type):
                 wrong.append(f"no {field.name!r}" if there is None else f"{field.name!r} as {there}, not {field.type}")
         if wrong:
             what = f"{_named(fragment)} has other columns than the first one: {', '.join(wrong)}."

@@ -196,6 +196,16 @@ def typed(schema: Any, files: Sequence[Any]) -> Any:
     return schema
 
 
+def is_empty(there: Any, kind: Any) -> bool:
+    """Whether a column has no value in a file, and becomes one of a type: Arrow makes no views of lists of it."""
+    import pyarrow as pa
+
+    try:
+        return there == pa.null() and bool(pa.nulls(0).cast(kind).type == kind)
+    except pa.ArrowNotImplementedError:
+        return False
+
+
 def check_nested(schema: Any) -> None:
     """Refuse categories within lists, which Arrow cannot join: one that another part lacks would stop a fit."""
     import pyarrow as pa

@@ -55,9 +55,9 @@ class DeclaredFacts:
             raise InvalidParameter(what, fix=fix, parameter="categories")
         if hasattr(self.ranges, "columns"):  # a table, which has no truth value
             resolve_ranges(self.ranges, 1, None, "from_sklearn")
-        elif isinstance(self.ranges, Mapping):
-            pairs = {column: pair for column, pair in self.ranges.items() if _is_reversed(pair)}
-            resolve_ranges(list(pairs.values()) or (0, 1), len(pairs), tuple(pairs), "from_sklearn")
+        declared = self.ranges if isinstance(self.ranges, Mapping) else {}
+        if pairs := {column: pair for column, pair in declared.items() if _is_reversed(pair)}:
+            resolve_ranges(list(pairs.values()), len(pairs), tuple(pairs), "from_sklearn")
         if not isinstance(self.functions, Mapping):
             what = f"functions must be ranges by step, got {shown(self.functions)}."
             raise InvalidParameter(what, fix="functions={'step': (low, high)}.")

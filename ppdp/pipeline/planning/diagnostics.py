@@ -143,13 +143,14 @@ def _properties(route: Route, entrance: Entrance, domain: Domain) -> tuple[list[
     stages, properties, passed = [], entrance.properties(domain), set()
     for step in route.steps:
         group = step.stage.group if isinstance(step.stage, ColumnSubset) else None
-        if group in passed and step.way.domain.d != step.domain.d:
+        keeps_width = step.way.domain.d == step.domain.d
+        if group in passed and not keeps_width:
             break  # groups behind it have other places then than rows have as they came
         if (step.stage.compares and step.stage.keeps_units) or group in passed:
             continue  # rows are counted as they came, whether they stay or not
         altered = step.stage.alters(step.domain)
         alone = _maps_rows(step, domain)
-        if group is not None and not altered and not alone and step.way.domain.d == step.domain.d:
+        if group is not None and keeps_width and not (altered or alone):
             passed.add(group)  # other groups are as they were
             continue
         if group is None and passed:

@@ -37,6 +37,7 @@ from ppdp.pipeline.fit import checked_steps, facts_of
 from ppdp.pipeline.input_checks import check_sparse_plan
 from ppdp.pipeline.pipeline import Pipeline
 from ppdp.pipeline.planning.plan import Plan
+from ppdp.pipeline.prediction import Predictor
 from ppdp.pipeline.search.candidates import Candidate, Scoring, Setting, candidates_of, row_scores, searched, select
 from ppdp.pipeline.search.from_sklearn import SearchFromSklearn
 from ppdp.pipeline.search.plan import SearchPlan, SearchSummary, part_of_search, plan_search, whole_search
@@ -333,7 +334,7 @@ class PrivateSearchCV(SearchFromSklearn, estimators.PrivateEstimator, MetaEstima
                 pipeline = candidate.fit(spend, setting, _rows(table, train), some, seeds[i])
             except PrivacyRefusal:
                 continue
-            predicted = pipeline._predict_with("predict", _rows(table, held_out), private=True)
+            predicted = Predictor(pipeline, private=True).answer("predict", _rows(table, held_out))
             scored = row_scores(
                 fit_plan.domain,
                 labels[held_out],
