@@ -267,8 +267,12 @@ LABEL, TARGET, WEIGHT, CLASS, CELL, CLIPPED, SHORTENED, UNLISTED, KEPT, TINY, TI
     "weights tiny beside the largest",
 )
 """What may have been altered in a row."""
+RIGHT, WRONG = "labels predicted right", "labels predicted wrong"
+PREDICTED = (RIGHT, WRONG)
+"""What the released model makes of a row of a class: no row has two of these."""
+MOST_ROWS, MOST_ENTRIES = 2**16, 2**22  # that are predicted, of more rows by their public places
 OF_TARGETS = (TARGET, TINY_TARGET, ZERO_TARGET)
-KINDS = (LABEL, *OF_TARGETS, WEIGHT, TINY_WEIGHT, CLASS, KEPT, CELL, CLIPPED, SHORTENED, UNLISTED, TINY)
+KINDS = (LABEL, *OF_TARGETS, WEIGHT, TINY_WEIGHT, CLASS, KEPT, CELL, CLIPPED, SHORTENED, UNLISTED, TINY, *PREDICTED)
 
 _PLAIN = {
     CLIPPED: "values clipped to their range",
@@ -284,14 +288,34 @@ def kind_in_words(kind: str) -> str:
 
 
 @formula(SHARES, kind="release", page="altered-shares")
-def altered_counts(domain: Domain, distance: Distance, *, counts: int) -> float:
+def altered_counts(domain: Domain, distance: Distance, *, counts: int, exclusive: int = 0) -> float:
     """Numbers of rows with each of k properties: ``√k`` times the rows in which neighbouring datasets differ.
 
-    Whether a row has a property follows from the row as it came in and from public facts, so each row adds a vector of
-    k zeros and ones, and what differs in a row changes it by at most √k. Sums of whole numbers are exact.
+    Whether a row has a property follows from the row as it came in, from public facts and from what was released
+    before, so each row adds a vector of k zeros and ones, and what differs in a row changes it by at most √k. Of
+    ``exclusive`` properties no row has two: together they add 2 to k, or 1 where a row is there on one side only. Sums
+    of whole numbers are exact.
     """
-    sane(whole(counts) and 1 <= counts <= MOST_COUNTS)
-    return inflate(math.sqrt(counts) * distance.changed)
+    sane(whole(counts, exclusive) and 1 <= counts <= MOST_COUNTS and 0 <= exclusive <= counts)
+    both, single = (math.sqrt(counts - exclusive + min(exclusive, most)) for most in (2, 1))
+    return inflate(both * (distance.changed - distance.toggled) + single * distance.toggled)
+
+
+def share_parameters(kinds: Sequence[str]) -> dict[str, int]:
+    """Those of the formula, of counts of these kinds."""
+    exclusive = sum(kind in PREDICTED for kind in kinds)
+    return {"counts": len(kinds), **({"exclusive": exclusive} if exclusive else {})}
+
+
+def one_of(domain: Domain) -> int:
+    """Of how many rows one is predicted, by their public places."""
+    return -(-domain.n // max(1, min(MOST_ROWS, MOST_ENTRIES // domain.d)))
+
+
+def predicted_apart(entrance: Distance, domain: Domain, distance: Distance) -> bool:
+    """Whether, of rows that are predicted, no more differ than at the entrance."""
+    same_places = one_of(domain) == 1 or not distance.reordered
+    return same_places and distance.changed <= entrance.changed * (1 + 1e-9)
 
 
 @formula(PURE_SHARES, kind="release", page="altered-shares", law=LAPLACE, differing=lambda distance, **_: 0)

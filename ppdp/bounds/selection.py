@@ -113,6 +113,7 @@ def search_allowance(epsilon: float, scored: int, fits: Sequence[float], refits:
 
 SCORE_EDGES = tuple(i / 4 for i in range(-24, 25))  # log-odds between the cells of scores
 SCORE_CELLS = len(SCORE_EDGES) + 1
+THRESHOLD = "threshold of the second class"  # as a certificate names it
 COUNTED = "-threshold"  # behind the id of a classifier's formula
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from ppdp.bounds.release import (
     CLIPPED,
     KEPT,
     LABEL,
+    PREDICTED,
     SHORTENED,
     TARGET,
     TINY,
@@ -26,6 +28,7 @@ from ppdp.bounds.release import (
     ZERO_TARGET,
     kind_in_words,
 )
+from ppdp.bounds.selection import THRESHOLD
 from ppdp.certificate.record import Diagnostics, Record, ReleaseRecord, Share
 from ppdp.core.domain import Domain
 from ppdp.core.formula import AT
@@ -34,10 +37,12 @@ TENTH = 0.1
 HALF = 0.5  # of the values of a column, of targets or weights are tiny
 NEARLY_ALL = 0.9  # of the rows have a tiny value in some column: fewer may well have
 MOSTLY = 0.75  # of the targets that are not 0
-_LIMITS = {TINY: NEARLY_ALL, TINY_WEIGHT: HALF, ZERO_TARGET: math.inf, CLASS: math.inf}
+HARDLY = 0.05  # mean recall above that of one answer for all rows
+_LIMITS = {TINY: NEARLY_ALL, TINY_WEIGHT: HALF, **dict.fromkeys((ZERO_TARGET, CLASS, *PREDICTED), math.inf)}
 _BY_COLUMN = frozenset({CELL, CLIPPED, UNLISTED})  # or of all columns together, where these are many
 CLEAR = 2.0  # standard errors
 MOST = 12  # shares in one line
+FEW = 3  # classes that are named on page one
 
 _CHECK = {
     LABEL: "are the declared classes spelled as the labels are?",
@@ -55,6 +60,10 @@ _WITHHELD = {
     "diagnostics=None": "none, since diagnostics=None was set: how many rows were repaired or clipped is unknown",
     "budget": "none, since the budget leaves nothing for them: how many rows were repaired or clipped is unknown",
 }
+_UNTOLD = (
+    "Do the labels belong to these rows, are the public ranges in the values' unit, is epsilon too small for so many"
+    " columns? Where a class is rare, rank rows by predict_proba or decision_function, or set the model's threshold"
+)
 _ASK = "many near 0? Ask for their unit"
 _IDS = "does every row have an id, and is n_rows the number of rows that are expected?"
 
@@ -64,7 +73,9 @@ def alerts(c: Record) -> list[str]:
     above a tenth (tiny: half).
     """
     of_released = filter(None, (_few_left(c), single_class_in_words(c), _no_range(c)))
-    return [*of_released, *([] if c.diagnostics is None else _alerts(c.diagnostics))]
+    if c.diagnostics is None:
+        return [*of_released]
+    return [*of_released, *_no_better_than_a_constant(c, c.diagnostics), *_alerts(c.diagnostics)]
 
 
 def ranged(c: Record, release: ReleaseRecord) -> list[str]:
@@ -79,7 +90,7 @@ def ranged(c: Record, release: ReleaseRecord) -> list[str]:
 
 def of_a_column(c: Record, share: Share) -> bool:
     """Whether it is of a declared class, or of a column that some step takes, where it is of one at all."""
-    if share.kind == CLASS:
+    if share.kind in (CLASS, *PREDICTED):
         return share.column in labels_of(c)
     known = any(_is_column(share.column, facts) for facts in c.domains)
     return share.column is None or (known and share.kind in (*_BY_COLUMN, TINY))
@@ -143,6 +154,50 @@ def _no_range(c: Record) -> str | None:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Recall:
+    """Share of the rows of a class that the model predicts right, of all or of some by their public places."""
+
+    label: str
+    value: float
+    error: float  # of the noise and of the number of rows
+
+    def __str__(self) -> str:
+        unsure = "too few to tell" if self.error > TENTH else f"{_percent(self.value)} ({_percent(self.error)})"
+        return f"{self.label!r} {unsure}"
+
+
+def of_predictions(found: Diagnostics) -> bool:
+    """Whether it was counted how rows of each class are predicted."""
+    return any(share.kind in PREDICTED for share in found.shares)
+
+
+def recalls(found: Diagnostics) -> list[Recall]:
+    """Of every class, if they were counted."""
+    right, wrong = ({s.column: s.share for s in found.shares if s.kind == kind} for kind in PREDICTED)
+    return [_recall(str(label), share, wrong.get(label, 0.0), found) for label, share in right.items()]
+
+
+def _recall(label: str, right: float, wrong: float, found: Diagnostics) -> Recall:
+    rows = right + wrong
+    if rows < CLEAR * found.error:
+        return Recall(label, math.nan, math.inf)
+    value = min(max(right / rows, 0.0), 1.0)
+    noise = found.error / rows * math.hypot(value, 1.0 - value)
+    return Recall(label, value, math.hypot(noise, math.sqrt(value * (1.0 - value) / (rows * found.bound))))
+
+
+def _no_better_than_a_constant(c: Record, found: Diagnostics) -> Iterator[str]:
+    """That classes are told apart no better than by one answer for all rows, if a threshold does not ask for it."""
+    clear = [one for one in recalls(found) if one.error <= TENTH]
+    if len(clear) < 2 or c.released.single_class is not None or any(fact.name == THRESHOLD for fact in c.facts):
+        return
+    balanced, error = np.mean([one.value for one in clear]), np.linalg.norm([one.error for one in clear]) / len(clear)
+    if balanced + CLEAR * error < 1.0 / len(clear) + HARDLY:
+        right = f"{', '.join(map(str, clear[:MOST]))} are predicted right (standard error)"
+        yield f"the model hardly tells classes apart: of its own rows {right}. {_UNTOLD}"
+
+
 def _alerts(found: Diagnostics) -> Iterator[str]:
     for share in found.shares:
         if share.kind == KEPT:
@@ -167,7 +222,9 @@ def altered_in_words(c: Record) -> str | None:
     if found is None:
         return _WITHHELD.get(c.withheld or "")
     of = "the declared limit of rows" if c.neighbours.unbounded else "all rows"
-    ranked = sorted(found.shares, key=lambda share: -share.share)
+    ranked = sorted((s for s in found.shares if s.kind not in PREDICTED), key=lambda share: -share.share)
+    if not ranked:
+        return None
     by_kind: dict[str, list[str]] = {}
     for share in ranked[:MOST]:
         where = "" if share.column is None else f"{share.column!r} " if share.kind == CLASS else f"in {share.column!r} "
@@ -176,6 +233,31 @@ def altered_in_words(c: Record) -> str | None:
     more = f", and {len(ranked) - MOST} smaller ones" if len(ranked) > MOST else ""
     unit = f"; {_ASK}" if any(share.kind == TINY for share in ranked) else ""
     return f"of {of}, each with a standard error of {_percent(found.error)}: {told}{more}{unit}"
+
+
+def predicted_in_words(c: Record) -> str | None:
+    """How many rows of each class the model predicts right; None where nobody counted."""
+    found = [] if c.diagnostics is None else recalls(c.diagnostics)
+    if not found:
+        return None
+    more = f", and {len(found) - MOST} further classes" if len(found) > MOST else ""
+    told = ", ".join(map(str, found[:MOST]))
+    return f"of its own rows the model predicts right, by class (standard error): {told}{more}"
+
+
+def predicted_in_short(c: Record) -> str | None:
+    """The same on one line; None where no class has rows enough to tell."""
+    found = [] if c.diagnostics is None else recalls(c.diagnostics)
+    clear = [one for one in found if one.error <= TENTH]
+    if not clear:
+        return None
+    told = ", ".join(f"{_percent(one.value)} of {one.label!r}" for one in clear)
+    if len(clear) > FEW:
+        told = (
+            f"{_percent(min(one.value for one in clear))} to {_percent(max(one.value for one in clear))} of each class"
+        )
+    error = _percent(max(one.error for one in clear))
+    return f"right for {told} in these rows (standard error {error})"
 
 
 def _named(share: Share) -> str:

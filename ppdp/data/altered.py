@@ -7,7 +7,7 @@ that the numbers of rows with each property can be released like any count.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -161,8 +161,40 @@ def _where(values: Any, test: Any) -> Any:
     )
 
 
+def some_of(rows: Rows | Stream, number: int) -> Rows | Stream:
+    """One of so many rows, by their public places, before anybody writes over them."""
+    if isinstance(rows, Rows):
+        return _every(number, rows)
+    if not rows.maps and (number > 1 or rows.source.local):
+        return rows.taken(np.arange(0, rows.n, number))
+    some = replace(rows, beside=None).each(partial(_every, number), rows.d)
+    return Rows.joined(list(some.over(Rows.bare))) if rows.source.local else some
+
+
+def _every(number: int, rows: Rows) -> Rows:
+    part = rows.part(slice(-rows.first % number, None, number))
+    X: Any = part.X
+    return replace(part, X=X.toarray() if issparse(X) else X.copy())
+
+
+def counts_by_outcome(rows: Rows | Stream, model: Any) -> Array:
+    """How many rows of each class the model predicts right, then how many of each wrong."""
+    size = 2 * len(model.classes_)
+
+    def outcomes(block: Rows) -> NDArray[Any]:
+        if block.y is None or not block.n:
+            return np.zeros(size)
+        codes = block.y.astype(np.intp)
+        wrong = model.steady_labels(block.X) != model.classes_[codes]
+        return np.bincount((codes + size // 2 * wrong)[block.weight > 0], minlength=size)
+
+    return np.asarray(fold(Counts(size, outcomes), rows), dtype=np.float64)
+
+
 def altered_counts(rows: Rows | Stream, size: int) -> Array:
     """How many rows have each property; 0 where nobody has looked."""
+    if not size:
+        return np.empty(0)
     if isinstance(rows, Rows):
         return np.asarray(marks_added(size, rows), dtype=np.float64)
     if rows.altered is not None:

@@ -163,6 +163,17 @@ def compose_behind_gate(rest: PrivacyLoss, loss: PrivacyLoss) -> PrivacyLoss:
     return replace(rest, mu=math.hypot(rest.mu, loss.mu), parts=rest.parts + loss.parts)
 
 
+def twin_of(
+    mechanism: Any, question: QuerySpec, noise_scale: float | None, released: Mapping[str, Array], domain: Domain
+) -> Any:
+    """A copy of a last step that holds what it released."""
+    twin: Any = clone(mechanism).set_params(noise_scale=noise_scale)
+    twin.settle(question)
+    twin.read(released, domain, question)
+    twin.n_features_in_ = domain.d
+    return twin
+
+
 class SharedDocstring:
     """Mixin whose subclasses also show the parameters, attributes and notes that only their bases describe."""
 

@@ -69,6 +69,14 @@ class ClassModel(SharedDocstring):
         codes = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
         return np.asarray(self.classes_[codes])
 
+    def steady_scores(self, X: Array) -> Array:
+        """What :meth:`decision_function` gives, to the same bits wherever a row stands."""
+        raise NotImplementedError
+
+    def steady_labels(self, X: Array) -> NDArray[Any]:
+        """What ``predict`` gives, by bits that follow from a row alone."""
+        return self._predicted(self.steady_scores(X))
+
     def decision_function(self: Any, X: Any) -> Array:
         """Score of the second class, larger than 0 where it is predicted, or of every class if there are several.
 

@@ -15,7 +15,7 @@ from scipy.special import expit, logit
 from sklearn.base import clone
 
 from ppdp.bounds import lookup
-from ppdp.bounds.selection import CLASSIFIERS, COUNTED, SCORE_CELLS, SCORE_EDGES, counts_apart
+from ppdp.bounds.selection import CLASSIFIERS, COUNTED, SCORE_CELLS, SCORE_EDGES, THRESHOLD, counts_apart
 from ppdp.core.checks import choice, number
 from ppdp.core.declared import Value, plain
 from ppdp.core.distance import Distance
@@ -68,10 +68,6 @@ class TunedThreshold(SharedDocstring):
 
     _: KW_ONLY
     threshold: float | str | tuple[str, float] | None = None
-
-    def _score_rows(self, X: Array) -> Array:
-        """Log-odds of the second class, to the same bits wherever a row stands."""
-        raise NotImplementedError
 
     def _probabilities(self, scores: Array) -> Array:
         """Those of the classes, of rows with these scores."""
@@ -159,7 +155,7 @@ class TunedThreshold(SharedDocstring):
         facts = Domain(n_rows=rows.n, n_features=rows.d, classes=(0, 1))
         super(TunedThreshold, twin).read(released, facts, own)  # type: ignore[misc]
         unit, padded = question.parameters["count_factor"] / rows.n, np.zeros(question.size)
-        padded[:NUMBERS] = weights_by_class(rows, twin._score_rows, SCORE_EDGES) * unit
+        padded[:NUMBERS] = weights_by_class(rows, twin.steady_scores, SCORE_EDGES) * unit
         return released | {"counts": noise.release(padded, noise_scale, question.bound)[:NUMBERS] / unit}
 
     def read(self: Any, released: Mapping[str, Array], domain: Domain, question: QuerySpec) -> None:
@@ -183,7 +179,7 @@ class TunedThreshold(SharedDocstring):
             word = f"best for {word}, by released counts"
         elif isinstance(word, list | tuple):
             word = f"{word[0]} of at least {plain(word[1])}, by released counts"
-        return *values, ("threshold of the second class", word if isinstance(word, str) else plain(word), "declared")
+        return *values, (THRESHOLD, word if isinstance(word, str) else plain(word), "declared")
 
     def _predicted(self: Any, scores: Array) -> NDArray[Any]:
         if self.threshold is None or scores.ndim > 1:

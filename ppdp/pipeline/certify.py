@@ -11,6 +11,7 @@ from scipy.special import logit
 
 import ppdp.certificate.record as records
 from ppdp.bounds import FORMULAS, lookup
+from ppdp.bounds.release import share_parameters
 from ppdp.certificate.altered import ranged
 from ppdp.certificate.document import Certificate
 from ppdp.certificate.facts import with_sources
@@ -155,7 +156,7 @@ def _diagnostics(own: PlannedDiagnostics, altered: Array | None) -> records.Diag
     counts = np.zeros(len(own.properties)) if altered is None else altered
     return records.Diagnostics(
         formula=own.formula,
-        parameters={"counts": len(own.properties)},
+        parameters=share_parameters([one.kind for one in own.properties]),
         page=FORMULAS[own.formula].page,
         sensitivity=own.sensitivity,
         size=len(own.properties),

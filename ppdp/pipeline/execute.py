@@ -17,13 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
+from ppdp.bounds.release import one_of
 from ppdp.core.boundary import at_step
-from ppdp.data.altered import altered_counts, marks_on_the_way
+from ppdp.data.altered import altered_counts, counts_by_outcome, marks_on_the_way, some_of
 from ppdp.data.engine.disk_cache import cached_on_disk
 from ppdp.data.noisy_statistics import STATISTICS
 from ppdp.data.rows import Rows
 from ppdp.data.stream import Stream
-from ppdp.mechanisms.base import PRESENT
+from ppdp.mechanisms.base import PRESENT, twin_of
 from ppdp.pipeline.own_trials import listening
 from ppdp.pipeline.planning.plan import Plan
 from ppdp.pipeline.planning.route import PlannedRelease
@@ -46,7 +47,7 @@ def execute(plan: Plan, rows: Rows | Stream, noise: Noise) -> Outcome:
     """Run a plan on rows that were checked and clipped at the entrance; the gate, or a step's own error, may end it."""
     asked = plan.diagnostics
     with ExitStack() as files:
-        fold, altered, present = _Fold(plan, noise, files, rows), None, None
+        fold, altered, present, predicted = _Fold(plan, noise, files, rows), None, None, np.empty(0)
         for position, step in enumerate(plan.steps):
             with at_step(step.name):
                 rows = fold.step(position, rows)
@@ -64,12 +65,16 @@ def execute(plan: Plan, rows: Rows | Stream, noise: Noise) -> Outcome:
             passes = plan.mechanism_passes + m.stage.samples_rows
             with at_step(m.name), cached_on_disk(rows, passes, last=True) as rows:
                 rows = fold.counting(rows)
+                few = some_of(rows, one_of(plan.end[0])) if asked is not None and asked.predicted else None
                 with listening(m, noise):
                     answers = m.stage.release(rows, question, noise, m.noise_scale)
+                if few is not None:
+                    model = twin_of(m.stage, question, m.noise_scale, answers, plan.end[0])
+                    predicted = counts_by_outcome(few, model)
             present = None if weighted else answers.get(PRESENT)
             released |= {f"{m.name}.{name}": value for name, value in answers.items() if name != PRESENT}
         if asked is not None and altered is None:
-            altered = asked.release(fold.altered(), noise)
+            altered = asked.release(np.append(fold.altered(), predicted), noise)
         return Outcome(released, altered, present)
 
 
@@ -133,7 +138,9 @@ class _Fold:
     def _counted_on_the_way(self, rows: Stream) -> Stream:
         """Rows of which any pass counts the marks, if they are asked for."""
         asked = self.plan.diagnostics
-        return rows if asked is None else replace(rows, beside=(partial(marks_on_the_way, len(asked.properties)), []))
+        return (
+            rows if asked is None else replace(rows, beside=(partial(marks_on_the_way, len(asked.marker.counted)), []))
+        )
 
     def counting(self, rows: Any) -> Any:
         """Rows that the mechanism reads; their marks are counted on the way if no pass has counted them before."""
@@ -149,7 +156,7 @@ class _Fold:
     def altered(self) -> Array:
         """How many rows have each property that diagnostics ask for; counted while rows were written, if they were."""
         asked = self.plan.diagnostics
-        return np.empty(0) if asked is None else altered_counts(self.marked, len(asked.properties))
+        return np.empty(0) if asked is None else altered_counts(self.marked, len(asked.marker.counted))
 
     def _moments(self) -> Any:
         assert self.moments is not None  # the plan put a release before every stage that reads one

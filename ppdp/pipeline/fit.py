@@ -23,6 +23,7 @@ from ppdp.core.adjacency import Adjacency
 from ppdp.core.boundary import at_step, before_rows, is_silenced, outside
 from ppdp.core.checks import choice
 from ppdp.core.domain import Domain
+from ppdp.core.names import shipped
 from ppdp.core.progress import unseen
 from ppdp.data import validation
 from ppdp.data.deferred_input import DeferredTable, resolve_inputs
@@ -89,6 +90,7 @@ def plan_of(pipe: Any, declared: Domain | None, steps: Steps | None = None, **se
         told=pipe.diagnostics is not None,
         balances=steps.mechanism is not None and steps.last.balances,
         logarithms=str(getattr(steps.last, "target_func", None)).startswith("log"),
+        classifies=_classifies(steps.last) and domain.classes is not None and seen.get("read_classes") is None,
     )
     solver = PlanSolver(
         steps.mechanism, domain, facts, pipe.epsilon, pipe.delta, pipe.gate, pipe.budget, adding, altering
@@ -111,6 +113,11 @@ def plan_of(pipe: Any, declared: Domain | None, steps: Steps | None = None, **se
         error.advice = advice(route=False)
         raise
     return replace(plan, advice=advice(route=True)) if plan.has_warnings else plan
+
+
+def _classifies(last: Any) -> bool:
+    """Whether a last step predicts classes, by code of ppdp's own: it will be run on private rows."""
+    return shipped(type(last)) and hasattr(last, "steady_labels")
 
 
 def _is_charged(pipe: Any) -> bool:
@@ -220,7 +227,7 @@ class Fit:
             plan.domain.missing_rows > 0,
             self.pipe.on_invalid,
             steps.regression,
-            None if plan.diagnostics is None else plan.diagnostics.marker,
+            None if plan.diagnostics is None or not plan.diagnostics.marker.counted else plan.diagnostics.marker,
         )
         if isinstance(table, DeferredTable):
             return plan, table.stream(read, as_numbers=steps.learned is None)

@@ -57,8 +57,9 @@ class Pipeline(PrivateEstimator, NamedSteps):
         covered), or repair row by row (covered).
     diagnostics : {"auto", None}, default="auto"
         Whether noisy shares of the rows that are altered before anything is learned (repaired, clipped, of no declared
-        category) are released, for 1.5 % of mu² where something can be altered. They stand on the certificate, and a
-        share clearly above a tenth is a :class:`~ppdp.exceptions.DiagnosticWarning`.
+        category) are released, for 1.5 % of mu², and with them of how many rows of each declared class a classifier
+        predicts right. They stand on the certificate; a share clearly above a tenth, and a classifier that hardly
+        tells classes apart, is a :class:`~ppdp.exceptions.DiagnosticWarning`.
     budget : mapping, optional
         Shares of mu² for "gate" and "release", instead of the public rule.
     ledger : Ledger, optional

@@ -1,6 +1,7 @@
 """Counts of altered rows: no neighbouring dataset moves them further than is certified, and some do so fully."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from ppdp import Adjacency, Domain
 from ppdp.bounds import lookup
 from ppdp.bounds.laplace import whole_loss
 from ppdp.bounds.release import CELL, CLIPPED, LABEL
-from ppdp.data.altered import Marker, Property, altered_counts
+from ppdp.data.altered import Marker, Property, altered_counts, counts_by_outcome
 from ppdp.data.rows import Rows
 from ppdp.data.slot_assignment import assign_slots
 from ppdp.privacy.noise.sampler import Noise
@@ -114,3 +115,43 @@ def test_the_bound_is_attained_between_clipped_and_tiny_values():
     counts = [np.sum(stage.altered(np.array(one), facts), axis=0) for one in (clipped, tiny)]
     assert len(stage.alters(facts)) == 2 * D
     assert np.linalg.norm(counts[0].astype(int) - counts[1]) == pytest.approx(math.sqrt(2 * D), rel=1e-12)
+
+
+class Signs:
+    """A released model: the class of a row by the sign of its sum, of the third where that is large."""
+
+    classes_ = np.array(["no", "yes", "perhaps"])
+
+    def steady_labels(self, X):
+        total = X.sum(axis=1)
+        return self.classes_[np.where(total > 2, 2, (total > 0).astype(int))]
+
+
+@pytest.mark.parametrize("adjacency", ADJACENCIES.values(), ids=list(ADJACENCIES))
+def test_counts_of_predictions_add_two_to_the_bound_and_a_neighbour_reaches_it(adjacency):
+    facts = Domain(n_rows=N, n_features=D, adjacency=adjacency)
+    size, near = len(KINDS) + 6, facts.neighbours
+    bound = FORMULA(facts, near, counts=size, exclusive=6)
+    rng, most = np.random.default_rng(0), 0.0
+    rows = min(math.ceil(near.changed), N)
+    for attempt in range(400):
+        values, wrong = rng.choice([0.0, 0.5, 3.0, np.inf], (N, D)), rng.random(N) < 0.3
+        labels, weight = rng.integers(0, 3, N).astype(float), np.ones(N)
+        others, other_wrong, other_labels, other_weight = values.copy(), wrong.copy(), labels.copy(), weight.copy()
+        if near.toggled:
+            weight[:rows] = 0.0
+        if attempt % 2:  # no property at all beside every one
+            values[:rows], wrong[:rows], labels[:rows] = 0.5, False, 0
+            others[:rows], other_wrong[:rows], other_labels[:rows] = [np.inf, 3.0, 3.0], True, 1
+        else:
+            others[:rows], other_labels[:rows] = (
+                rng.choice([0.0, 0.5, 3.0, np.inf], (rows, D)),
+                rng.integers(0, 3, rows),
+            )
+        counts = []
+        for v, w, y, held in ((values, wrong, labels, weight), (others, other_wrong, other_labels, other_weight)):
+            made = rows_of(v, w, KINDS)
+            made = replace(made, y=y, weight=held, marks=made.marks & (held > 0)[:, None])
+            counts.append(np.append(altered_counts(made, len(KINDS)), counts_by_outcome(made, Signs())))
+        most = max(most, float(np.linalg.norm(counts[0] - counts[1])) / bound)
+    assert 0.99 < most <= 1 + 1e-12

@@ -84,8 +84,8 @@ def test_equal_rows_are_in_equal_cells_wherever_they_stand():
     model = LogisticRegression((0, 1))
     model.coef_, model.intercept_ = rng.normal(size=(1, 7)), np.zeros(1)
     row, others = rng.normal(size=7), rng.normal(size=(50, 7))
-    alone = model._score_rows(row[None])[0]
+    alone = model.steady_scores(row[None])[0]
     for place in (0, 3, 17, 50):
-        assert model._score_rows(np.insert(others, place, row, axis=0))[place] == alone
-    at = weights_by_class(Rows(row[None], np.ones(1), np.ones(1)), model._score_rows, [alone])
+        assert model.steady_scores(np.insert(others, place, row, axis=0))[place] == alone
+    at = weights_by_class(Rows(row[None], np.ones(1), np.ones(1)), model.steady_scores, [alone])
     assert at.tolist() == [0, 0, 0, 1]

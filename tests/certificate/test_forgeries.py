@@ -99,7 +99,9 @@ def change(path: str, value: Any):
 
 
 FREE = {"center": False, "columns": None}
+FIRST = swap("dedup", "deduplication.keep-first", "exact")
 FORGERIES = {
+    "predictions of rows that others decide on": ("unconditional", FIRST, None),
     "a smaller epsilon": ("gated, max", None, change("epsilon", lambda e: e * 0.99)),
     "a delta that one whole row would satisfy": ("unconditional", change("delta", 1 / 3000), None),
     "the same behind a gate": ("gated, max", change("delta", 0.1), None),
@@ -266,7 +268,7 @@ OTHER_RUNS = {
     "noise that was not drawn": change("mechanism.noise_scale", lambda s: 10 * s),
     "fewer steps": lambda c: (c["mechanism"].update(steps=1), c["released"]["names"].update({"model.path": [1, 4]})),
     "a smaller clip": lambda c: (c["mechanism"].update(bound=0.01), c["mechanism"]["parameters"].update(clip=0.01)),
-    "another column rule for duplicates": swap("dedup", "deduplication.keep-first", "exact"),
+    "another column rule for duplicates": lambda c: (FIRST(c), c.update(diagnostics=None)),
     "a seed that is kept quiet": None,
 }
 

@@ -143,6 +143,15 @@ def test_a_recall_is_held_on_rows_that_nobody_trained_on(tmp_path):
     assert ppdp.load(tmp_path / "model.zip")[-1].threshold == ("recall", 0.8)
 
 
+@pytest.mark.parametrize("threshold", ["f1", ("recall", 0.8)])
+def test_rows_in_blocks_give_the_same_threshold(tmp_path, threshold):
+    X, y = table()
+    X.assign(y=y).to_parquet(tmp_path / "rows.parquet", row_group_size=3000)
+    one, other = (pipeline(threshold=threshold, random_state=0) for _ in range(2))
+    one.fit(X, y), other.fit(str(tmp_path / "rows.parquet"), "y")
+    assert one[-1].threshold_ == other[-1].threshold_
+
+
 def test_counts_that_are_all_noise_give_some_threshold():
     noise = np.random.default_rng(0).normal(scale=50.0, size=(50, 2))
     for counts in (noise, np.zeros((50, 2)), -np.abs(noise)):

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ppdp.bounds import FORMULAS
+from ppdp.certificate.altered import predicted_in_short
 from ppdp.certificate.record import Diagnostics, GateRecord, MechanismRecord, Record, ReleaseRecord
 from ppdp.core.distance import Distance
 from ppdp.core.figures import figure
@@ -198,8 +199,10 @@ def expected_error(c: Record, *, short: bool = False) -> str:
     if m is not None and (error := _of_a_count(m)) is not None:
         told.append(f"each count of '{m.name}' errs by {figure(error, 2)} rows")
     if m is not None and is_model(m):
-        accuracy = None if c.issued is None else c.issued.accuracy
-        told.append(f"accuracy on other people, as stated: {accuracy}" if accuracy else "ask how accurate the model is")
+        accuracy, right = None if c.issued is None else c.issued.accuracy, predicted_in_short(c) if short else None
+        ask = "of other people: ask" if right else "ask how accurate the model is"
+        told += [right] if right else []
+        told.append(f"accuracy on other people, as stated: {accuracy}" if accuracy else ask)
     n = f"{'at most ' if c.neighbours.unbounded else ''}{figure(c.entrance.domain['n_rows'])} rows"
     return "; ".join([*told, f"results made of {figure(left)} noisy number{'s' * (left != 1)} from {n}"])
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ppdp.certificate.altered import alerts, altered_in_words
+from ppdp.certificate.altered import alerts, altered_in_words, predicted_in_words
 from ppdp.certificate.facts import Origin, PublicFact, read_fact
 from ppdp.certificate.issue_record import OF_THE_ISSUER
 from ppdp.certificate.issue_statement import account_in_words, other_releases
@@ -41,8 +41,8 @@ def statements_of(c: Record) -> Iterator[Statement]:
     yield from (Statement(Topic.WARNING, words) for words in (*c.warnings, *alerts(c)))
     yield Statement(Topic.USEFULNESS, derivation.expected_error(c), short=derivation.expected_error(c, short=True))
     yield Statement(Topic.LOSERS, derivation.loses_most(c))
-    if (altered := altered_in_words(c)) is not None:
-        yield Statement(Topic.ALTERED, altered)
+    for words in filter(None, (altered_in_words(c), predicted_in_words(c))):
+        yield Statement(Topic.ALTERED, words)
     if c.dataset:
         yield Statement(Topic.DATA, c.dataset)
     one_row = c.neighbours == Adjacency.replace()  # of which the document has the words

@@ -13,10 +13,10 @@ from enum import Enum
 from typing import Any
 
 from ppdp.bounds import lookup
-from ppdp.bounds.release import KINDS, PURE_SHARES, SHARES
+from ppdp.bounds.release import KINDS, PURE_SHARES, SHARES, predicted_apart, share_parameters
 from ppdp.bounds.selection import search_allowance, search_loss, selection_loss
 from ppdp.bounds.statistics import STATISTIC_FORMS
-from ppdp.certificate.altered import HALF, deleting, labels_of, of_a_column, ranged
+from ppdp.certificate.altered import HALF, deleting, labels_of, of_a_column, of_predictions, ranged
 from ppdp.certificate.record import ConditionRecord, MechanismRecord, Record, ReleaseRecord, SearchRecord, StepRecord
 from ppdp.core.adjacency import Adjacency
 from ppdp.core.distance import Distance
@@ -224,7 +224,7 @@ def _shares(c: Record) -> Iterator[str]:
         yield "withheld: there are shares of altered rows."
     if own.page != lookup(own.formula, "release").page or own.formula != (PURE_SHARES if own.mu is None else SHARES):
         yield "diagnostics: the formula is another, or proved on another page."
-    if own.parameters != {"counts": own.size} or own.size != len(own.shares):
+    if own.parameters != share_parameters([one.kind for one in own.shares]) or own.size != len(own.shares):
         yield "diagnostics: another number of shares follows."
     if own.bound != Domain.from_dict(c.entrance.domain).n:
         yield "diagnostics: another bound follows."
@@ -232,6 +232,11 @@ def _shares(c: Record) -> Iterator[str]:
         yield "diagnostics: a share is there twice."
     if not {share.kind for share in own.shares} <= set(KINDS) or not all(of_a_column(c, one) for one in own.shares):
         yield "diagnostics: no such share."
+    start = Distance.from_dict(c.entrance.distance)
+    end = Distance.from_dict(c.steps[-1].distance) if c.steps else start
+    apart = predicted_apart(start, Domain.from_dict(c.domains[-1]), end)
+    if of_predictions(own) and (c.conditions or c.mechanism is None or not apart):
+        yield "diagnostics: more rows than those that differ may be predicted otherwise."
 
 
 def _served(c: Record) -> Iterator[str]:

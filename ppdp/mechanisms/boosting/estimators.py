@@ -19,7 +19,7 @@ from ppdp.bounds.boosting import POWERS, answers, derived, n_scores
 from ppdp.core.checks import choice, integer, number
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain, largest_entry
-from ppdp.data.cell_grid import CellGrid
+from ppdp.data.cell_grid import CellGrid, Codes
 from ppdp.data.rows import Array, Rows
 from ppdp.data.unit_conversion import Columns
 from ppdp.data.validation import validated
@@ -293,7 +293,9 @@ class GradientBoosting(Explained, SharedDocstring, Supervised):
 
     def _scores(self, X: Any) -> Array:
         """Score of each row, or of each row and class if there are several."""
-        codes = self._codes(X)
+        return self._scores_of(self._codes(X))
+
+    def _scores_of(self, codes: list[Codes]) -> Array:
         scores = np.column_stack([model.scores(codes) for model in self.models_])
         return np.asarray(scores[:, 0] if len(self.models_) == 1 else scores)
 
@@ -320,9 +322,8 @@ class GradientBoostingClassifier(TunedThreshold, ClassModel, GradientBoosting, C
     def _of_loss(self, domain: Domain) -> dict[str, Any]:
         return {"loss": "logistic", "n_classes": self._n_classes(domain)}
 
-    def _score_rows(self, X: Array) -> Array:
-        model = self.models_[0]
-        return np.asarray(model.scores(model.codes(X)))
+    def steady_scores(self, X: Array) -> Array:
+        return self._scores_of(self.models_[0].codes(X))
 
     def _probabilities(self, scores: Array) -> Array:
         if scores.ndim == 1:

@@ -62,6 +62,10 @@ class LinearClassifier(ClassModel, BatchModel, ClassifierMixin):
         tags.classifier_tags.poor_score = True
         return tags
 
+    def steady_scores(self, X: Array) -> Array:
+        scores = steady(X, self.coef_).T + self.intercept_
+        return np.asarray(scores if len(self.coef_) > 1 else scores[:, 0])
+
 
 @dataclass(eq=False, repr=False)
 class LogisticRegression(TunedThreshold, LinearClassifier, Mechanism):
@@ -148,9 +152,6 @@ class LogisticRegression(TunedThreshold, LinearClassifier, Mechanism):
         return TrainingLoss(
             self._residuals, curvatures, curvatures, targets, link, 1.0, lowest_target=lowest, chances=chances
         )
-
-    def _score_rows(self, X: Array) -> Array:
-        return np.asarray(steady(X, self.coef_)[0] + self.intercept_[0])
 
     def _probabilities(self, scores: Array) -> Array:
         if scores.ndim > 1:

@@ -288,7 +288,7 @@ class LinearModel(SharedDocstring, Supervised):
             usual_alpha=self._usual_alpha / question.largest_weight,
             early_stopping=is_auto(self.max_iter),
             keeps_path=self._staged,
-            over=not isinstance(getattr(self, "threshold", None), str),
+            over=not isinstance(getattr(self, "threshold", None), str | tuple | list),
         )
         return solver_of(self, question).release(run)
 

@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from ppdp.bounds.queries import longest_row
 from ppdp.core.checks import number
 from ppdp.core.domain import Domain, largest_entry
+from ppdp.data.exact_matmul import squares_of
 from ppdp.data.label_moments import scaled_squares
 from ppdp.data.rows import Array, Rows
 from ppdp.data.stream import Stream
@@ -151,6 +152,13 @@ class GaussianNB(Supervised, ClassifierMixin, Mechanism):
         """The most probable class of each row; takes what :meth:`predict_log_proba` does."""
         best = self.predict_log_proba(X).argmax(axis=1)  # refuses what is not fitted
         return np.asarray(self.classes_[best])
+
+    def steady_labels(self, X: Array) -> NDArray[Any]:
+        """What ``predict`` gives, by bits that follow from a row alone."""
+        laws = zip(self.theta_, self.var_)
+        beyond = np.array([squares_of(((X - mean) / np.sqrt(variance)).T) for mean, variance in laws])
+        scores = np.log(self.class_prior_) - np.log(self.var_).sum(axis=1) / 2 - beyond.T / 2
+        return np.asarray(self.classes_[scores.argmax(axis=1)])
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "theta_")

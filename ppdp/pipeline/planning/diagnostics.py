@@ -20,6 +20,7 @@ from ppdp.bounds.release import (
     CLIPPED,
     KEPT,
     LABEL,
+    PREDICTED,
     SHARES,
     SHORTENED,
     TARGET,
@@ -29,6 +30,9 @@ from ppdp.bounds.release import (
     WEIGHT,
     ZERO_TARGET,
     kind_in_words,
+    one_of,
+    predicted_apart,
+    share_parameters,
 )
 from ppdp.core.domain import Domain
 from ppdp.data.altered import Marker, Property, beside_zero
@@ -45,6 +49,8 @@ OFF = "diagnostics=None"
 PRECISE = 0.01  # standard error of a share up to which every column is counted by itself
 LARGE = 3.0  # mu from which on what is counted stays the same: a plan may keep less of epsilon than is asked for
 MOST_COLUMNS = 64  # that are counted by themselves
+FEWEST_ROWS = 1000  # of more so many are predicted, or none
+MOST_CLASSES = 64  # of which it is counted how they are predicted
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +60,8 @@ class Entrance:
     ``repairs`` says whether invalid cells and labels are repaired; ``labels`` is the kind of what the last step learns,
     :data:`~ppdp.data.altered.LABEL`, :data:`~ppdp.data.altered.TARGET`, or None; ``told`` whether shares are wanted;
     ``balances`` whether the last step needs the numbers of rows of each class, whoever wants shares; ``logarithms``
-    whether it learns logarithms of targets, to which small ones are as much as large ones.
+    whether it learns logarithms of targets, to which small ones are as much as large ones; ``classifies`` whether it
+    predicts declared classes.
     """
 
     repairs: bool
@@ -62,12 +69,20 @@ class Entrance:
     told: bool = True
     balances: bool = False
     logarithms: bool = False
+    classifies: bool = False
+
+    def predicted(self, route: Route, domain: Domain) -> list[Property]:
+        """What is counted of labels behind the last step: none where other rows decide on what it learns of a row."""
+        if not self.classifies or not self.told or self.balances or route.conditional:
+            return []
+        names, many = _names(domain), domain.n // one_of(route.domain) >= min(domain.n, FEWEST_ROWS)
+        apart = predicted_apart(domain.neighbours, route.domain, route.distance)
+        counted = apart and many and len(names) <= MOST_CLASSES
+        return [Property(kind, name) for kind in PREDICTED for name in names] if counted else []
 
     def properties(self, domain: Domain) -> list[Property]:
         """Of rows at the entrance, in the order in which a :class:`~ppdp.data.altered.Marker` finds them."""
-        names = [str(label) for label in domain.classes or ()]
-        names = names if len(set(names)) == len(names) else [repr(label) for label in domain.classes or ()]
-        classes = [Property(CLASS, name) for name in names] if self.balances else []
+        classes = [Property(CLASS, name) for name in _names(domain)] if self.balances else []
         columns = domain.feature_names or tuple(f"column {i}" for i in range(domain.d))
         counted = [Property(LABEL)] if self.labels == LABEL and self.repairs and domain.classes is not None else []
         counted += [Property(TARGET)] if self.labels == TARGET else []
@@ -82,11 +97,18 @@ class Entrance:
         return [*counted, *([Property(SHORTENED)] if domain.row_norm is not None else [])]
 
 
+def _names(domain: Domain) -> list[str]:
+    """Of the declared classes, each another."""
+    names = [str(label) for label in domain.classes or ()]
+    return names if len(set(names)) == len(names) else [repr(label) for label in domain.classes or ()]
+
+
 @dataclass(frozen=True, slots=True)
 class Counted:
     """Properties of rows whose numbers are to be released on a route, and how they are found."""
 
     marker: Marker
+    predicted: tuple[Property, ...]
     formula: str
     sensitivity: float
     rounded: int
@@ -101,6 +123,7 @@ class Counted:
         stages, properties = _properties(route, entrance, domain)
         if not entrance.told:
             stages, properties = [], [one for one in properties if one.kind == CLASS]
+        predicted = tuple(entrance.predicted(route, domain)) if formula_id == SHARES else ()
         kinds = tuple(dict.fromkeys(one if one.kind == CLASS else Property(one.kind) for one in properties))
         altered = [one for one in properties if one.kind != TINY]
         choices = tuple(properties), (*altered, Property(TINY))
@@ -114,13 +137,15 @@ class Counted:
         )
         gaps = domain.missing_rows > 0
         marker = Marker(tuple(properties), counted, domain.entry_bound, domain.row_norm, gaps, maps)
-        formula, distance, asked = lookup(formula_id, "release"), domain.neighbours, {"counts": len(counted)}
+        formula, distance, size = lookup(formula_id, "release"), domain.neighbours, len(counted) + len(predicted)
+        asked = share_parameters([one.kind for one in (*counted, *predicted)])
         return cls(
             marker,
+            predicted,
             formula_id,
             float(formula(domain, distance, **asked)),
-            formula.lattice(distance, len(counted), asked),
-            formula.draws(distance, len(counted), asked),
+            formula.lattice(distance, size, asked),
+            formula.draws(distance, size, asked),
         )
 
     @property
@@ -135,7 +160,7 @@ class Counted:
         else:
             scale = self.sensitivity / (PURE_SHARE * epsilon)
             cost = whole_loss(int(self.sensitivity), scale, float(n))
-        return PlannedDiagnostics(self.marker, self.formula, self.sensitivity, cost, scale, n)
+        return PlannedDiagnostics(self.marker, self.predicted, self.formula, self.sensitivity, cost, scale, n)
 
 
 def _properties(route: Route, entrance: Entrance, domain: Domain) -> tuple[list[tuple[Any, Any]], list[Property]]:
@@ -173,7 +198,7 @@ def _maps_rows(step: Any, domain: Domain) -> bool:
 
 def alters(route: Route, entrance: Entrance, domain: Domain) -> bool:
     """Whether rows may have any property."""
-    return bool(_properties(route, entrance, domain)[1])
+    return bool(_properties(route, entrance, domain)[1] or entrance.predicted(route, domain))
 
 
 def affordable(formula: str, domain: Domain, mu: float, epsilon: float) -> float:
@@ -189,6 +214,7 @@ class PlannedDiagnostics:
     """Noisy shares of altered rows: one release beside those from which stages are fitted."""
 
     marker: Marker
+    predicted: tuple[Property, ...]
     formula: str
     sensitivity: float
     loss: PrivacyLoss
@@ -197,8 +223,8 @@ class PlannedDiagnostics:
 
     @property
     def properties(self) -> Sequence[Property]:
-        """Those that are counted."""
-        return self.marker.counted
+        """Those that are counted: of rows as they come in, then of what is predicted of them."""
+        return *self.marker.counted, *self.predicted
 
     @property
     def error(self) -> float:

@@ -186,6 +186,7 @@ class Plan:
         first, asked = self._first_fitted, self.mechanism_passes
         held = (first < len(self.steps) and self.passes(first) > 1) + (asked > 1)
         apart = self.domain.adjacency.unbounded + self.domain.adjacency.bounds_contributions + self.reads_labels
+        apart += asked == 1 and self.diagnostics is not None and bool(self.diagnostics.predicted)  # by what it learned
         return self.passes(first) - (self.mechanism is not None) + asked + held + apart
 
     @property

@@ -32,7 +32,7 @@ from ppdp.core.keywords import renamed_parameters
 from ppdp.data.noisy_statistics import STATISTICS
 from ppdp.data.rows import Array, Rows
 from ppdp.exceptions import ExportError
-from ppdp.mechanisms.base import Mechanism, QuerySpec
+from ppdp.mechanisms.base import Mechanism, QuerySpec, twin_of
 from ppdp.pipeline.steps import assumption_stages
 from ppdp.transformers.base import Stage, hold
 from ppdp.transformers.columns.cell_parsers import is_date
@@ -332,10 +332,6 @@ def question_of(record: MechanismRecord) -> QuerySpec:
 
 def _mechanism(record: MechanismRecord, mechanism: Mechanism, domain: Domain, arrays: Mapping[str, Array]) -> Any:
     """The last step, with its noise and what it released."""
-    question = question_of(record)
-    twin: Any = clone(mechanism).set_params(noise_scale=record.noise_scale)
-    twin.settle(question)
     prefix = f"{record.name}."
-    twin.read({k.removeprefix(prefix): v for k, v in arrays.items() if k.startswith(prefix)}, domain, question)
-    twin.n_features_in_ = domain.d
-    return twin
+    released = {k.removeprefix(prefix): v for k, v in arrays.items() if k.startswith(prefix)}
+    return twin_of(mechanism, question_of(record), record.noise_scale, released, domain)

@@ -68,7 +68,7 @@ def test_a_plan_says_how_often_and_whether_in_blocks():
     assert "reads the rows once; in blocks, with no disk" in repr(
         make_pipeline(box, GaussianMechanism(), delta=1e-9).plan(domain)
     )
-    assert make_pipeline(box, GaussianNB(classes=(0, 1)), delta=1e-9).plan(domain).n_passes == 1
+    assert make_pipeline(box, GaussianNB(classes=(0, 1)), delta=1e-9).plan(domain).n_passes == 2
     plan = make_pipeline(box, Deduplicator(), LogisticRegression(classes=(0, 1)), delta=1e-9).plan(domain)
     assert plan.mechanism.question.steps == 12
     assert plan.n_passes == 1 + 2 + 1 + 15  # written, compared, written as the last step sees them, and trained on
