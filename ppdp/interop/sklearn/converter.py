@@ -29,7 +29,7 @@ from ppdp.interop.sklearn.trees import (
     only_trees,
     told_of_columns,
 )
-from ppdp.transformers import MinMaxScaler, NormClipper, StandardScaler
+from ppdp.transformers import MinMaxScaler, NormClipper, RobustScaler, StandardScaler
 from ppdp.transformers.columns.categories import OneHot, ReleasedCategories
 from ppdp.transformers.columns.column_group import ColumnGroup, NamedGroup
 from ppdp.transformers.columns.column_map import ColumnMap
@@ -349,10 +349,13 @@ class Converter:
 
     def _late_map(self, step: Step) -> Any:
         """A public map behind stages that look at the rows."""
-        step.scaled = any(isinstance(stage, StandardScaler) for _, stage in self.steps)
-        if role_of(step) != "map anywhere" or (self.units == "ranges" and step.kind not in KERNELS):
+        step.scaled = any(_about_normal(getattr(stage, "stage", stage)) for _, stage in self.steps)
+        anywhere = role_of(step) == "map anywhere"
+        if not anywhere or (self.units == "ranges" and step.kind not in KERNELS):
             what = "it follows a fitted stage, so the ranges of the columns are no longer public."
-            raise UnsupportedOrder(what, stage=step.name, fix="put it first: missing values pass through it.")
+            fix = "put it first: missing values pass through it."
+            fix = f"StandardScaler() in front of it, behind all others; or {fix}" if anywhere else fix
+            raise UnsupportedOrder(what, stage=step.name, fix=fix)
         if not self._sees_components(step):
             self._check_components(step)
         elif step.kind in KERNELS:
@@ -360,6 +363,11 @@ class Converter:
         if self.units == "ranges":
             step.changed.append("of columns that public ranges have scaled")
         return ColumnMap((ColumnGroup(None, public_maps([step], None, self.facts)),))
+
+
+def _about_normal(stage: Any) -> bool:
+    """Whether columns behind it have a mean near 0 and a variance near 1."""
+    return isinstance(stage, StandardScaler | RobustScaler) or getattr(stage, "output_distribution", "") == "normal"
 
 
 def _group_of(block: ColumnGroup) -> str:

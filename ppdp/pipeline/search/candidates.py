@@ -31,6 +31,7 @@ from ppdp.privacy.noise.laplace import choose
 from ppdp.privacy.noise.sampler import Noise
 
 Scoring = Callable[[Any, Any], float]
+_MADE_UP = 20  # answers on which a score of one's own is tried
 
 _OF_THE_SEARCH = (
     "epsilon",
@@ -162,7 +163,32 @@ def candidates_of(pipeline: Pipeline, param_grid: Any, scoring: Any = None) -> l
             "one y_range from public knowledge; or scoring=lambda y, predicted: ..., from 0 to 1, in the targets' unit."
         )
         raise InvalidParameter(what, fix=fix, parameter="param_grid")
+    if callable(scoring):
+        _check_scoring(scoring, candidates[0].pipeline, regression=kind)
     return candidates
+
+
+def own_score(*, regression: bool) -> str:
+    """How a score of one's own is written."""
+    if regression:
+        return "lambda y, predicted: 1 - abs(y - predicted) / 100, say, from 0 to 1; R2 is of rows together."
+    return "lambda y, predicted: y == predicted, from 0 to 1; AUC and F1 are of rows together."
+
+
+def _check_scoring(scoring: Scoring, pipeline: Pipeline, *, regression: bool) -> None:
+    """Refuse scores that are the same, or fail, whatever is predicted of made-up answers: any candidate would do."""
+    declared = pipeline.domain or Domain()
+    ends = _target_range(pipeline) or declared.y_range
+    made_up = getattr(checked_steps(pipeline).last, "classes", None) or declared.classes
+    if regression:
+        made_up = None if ends is None else np.linspace(ends[0], ends[1], _MADE_UP)
+    if made_up is None:
+        return  # said by the plan
+    answers, predicted = np.meshgrid(*2 * [np.asarray(made_up)[:_MADE_UP]])
+    scores = row_scores(Domain(), answers.ravel(), predicted.ravel(), scoring, regression=regression)
+    if np.ptp(scores) == 0:
+        what = "scoring fails for one answer and one prediction, or is the same whatever is predicted."
+        raise InvalidParameter(what, fix=own_score(regression=regression), parameter="scoring")
 
 
 def _target_range(pipeline: Pipeline) -> tuple[float, float] | None:

@@ -38,7 +38,16 @@ from ppdp.pipeline.input_checks import check_sparse_plan
 from ppdp.pipeline.pipeline import Pipeline
 from ppdp.pipeline.planning.plan import Plan
 from ppdp.pipeline.prediction import Predictor
-from ppdp.pipeline.search.candidates import Candidate, Scoring, Setting, candidates_of, row_scores, searched, select
+from ppdp.pipeline.search.candidates import (
+    Candidate,
+    Scoring,
+    Setting,
+    candidates_of,
+    own_score,
+    row_scores,
+    searched,
+    select,
+)
 from ppdp.pipeline.search.from_sklearn import SearchFromSklearn
 from ppdp.pipeline.search.plan import SearchPlan, SearchSummary, part_of_search, plan_search, whole_search
 from ppdp.pipeline.steps import as_texts, takes_texts
@@ -68,7 +77,8 @@ class PrivateSearchCV(SearchFromSklearn, estimators.PrivateEstimator, MetaEstima
     test_size : float, default=0.25
         Share of the rows that candidates are scored on.
     scoring : callable, "accuracy" or "neg_mean_absolute_error", optional
-        ``scoring(y_true, y_predicted) -> float`` for one row, clipped to [0, 1]; 0 where it fails. By default
+        ``scoring(y_true, y_predicted) -> float`` for one row, clipped to [0, 1]; 0 where it fails. One that is the same
+        whatever is predicted of made-up answers is refused. By default
         "accuracy"; for a regression "neg_mean_absolute_error", 1 less the absolute error as a share of the range of y,
         which is then the same of all candidates.
     scores : {"best", "all", None}, default="best"
@@ -177,12 +187,12 @@ class PrivateSearchCV(SearchFromSklearn, estimators.PrivateEstimator, MetaEstima
             if getattr(self.estimator, name) is not None:
                 what = f"{name} has no effect inside a search."
                 raise InvalidParameter(what, fix=f"set it on {type(self).__name__}.", parameter=name)
-        usual = "neg_mean_absolute_error" if is_regressor(self.estimator) else "accuracy"
+        regression = is_regressor(self.estimator)
+        usual = "neg_mean_absolute_error" if regression else "accuracy"
         named = isinstance(self.scoring, str | None) and self.scoring in (None, usual)
         if not (named or callable(self.scoring)):
             what = f"scoring must be a function of one answer and one prediction, or {usual!r}, which is the default."
-            fix = "lambda y, predicted: y == predicted, from 0 to 1; AUC and F1 are of rows together."
-            raise InvalidParameter(what, fix=fix, parameter="scoring")
+            raise InvalidParameter(what, fix=own_score(regression=regression), parameter="scoring")
         estimators.check_kinds(self)
         return candidates_of(self.estimator, self.param_grid, self.scoring)
 

@@ -8,6 +8,7 @@ from sklearn import preprocessing as P
 from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.impute import SimpleImputer
+from sklearn.kernel_approximation import Nystroem
 from sklearn.pipeline import FeatureUnion, make_pipeline
 
 import ppdp
@@ -90,6 +91,22 @@ def test_what_comes_out_is_what_scikit_learn_makes(name):
     assert found.shape == np.asarray(wanted).shape
     close = np.isclose(found, np.asarray(wanted), atol=0.1)
     assert close.mean() > 0.97, close.mean(axis=0)
+
+
+@pytest.mark.parametrize(
+    "scaler",
+    [P.StandardScaler(), P.RobustScaler(), P.QuantileTransformer(n_quantiles=10, output_distribution="normal")],
+)
+@pytest.mark.filterwarnings("ignore")
+def test_landmarks_lie_where_scaled_columns_beside_text_do(scaler):
+    X, y = patients()
+    numbers = "numbers", make_pipeline(SimpleImputer(), scaler), ["age", "dose", "level"]
+    steps = [ColumnTransformer([numbers, WORDS]), Nystroem(n_components=30, random_state=0), MODEL]
+    pipe = Pipeline.from_sklearn(
+        make_pipeline(*steps), epsilon=20.0, delta=1e-5, ranges=RANGES, **ANSWER, random_state=0
+    )
+    assert "that of standard normal rows" in str(pipe.conversion)
+    assert pipe.fit(X, y).score(X, y) > 0.75
 
 
 def test_indicators_are_not_scaled_and_conversion_says_what_became_of_every_step(tmp_path):

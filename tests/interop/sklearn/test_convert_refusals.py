@@ -79,6 +79,12 @@ REFUSALS = {
     "two bounds": no([MODEL], "one bound", ranges=RANGES, max_norm=1.0),
     "ends the wrong way round": no([MODEL], "the lower one first", ranges={"age": (100, 18)}),
     "minimum": no([MinMaxScaler(), MODEL], "ranges", MissingBound, max_norm=3.0),
+    "products behind other units": no(
+        [columns(make_pipeline(SimpleImputer(), MinMaxScaler())), PolynomialFeatures(2), MODEL],
+        "StandardScaler() in front of it",
+        UnsupportedOrder,
+        ranges=RANGES,
+    ),
     "minimum later": no([StandardScaler(), MaxAbsScaler()], "put it first", UnsupportedOrder),
     "function later": no([StandardScaler(), SimpleImputer(), MissingIndicator()], "put it first", UnsupportedOrder),
     "largest value": no([SimpleImputer(strategy=np.nanmax)], "strategy='constant'"),

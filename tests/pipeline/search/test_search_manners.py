@@ -9,13 +9,14 @@ import pytest
 import searches
 from searches import N, pipeline, search
 from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.metrics import accuracy_score, f1_score, make_scorer
 from sklearn.pipeline import Pipeline as SklearnPipeline
 
 import ppdp.pipeline.search.search
 from ppdp import Adjacency, Domain, Ledger, Pipeline, PrivateSearchCV, make_pipeline
 from ppdp.exceptions import DiagnosticWarning, DomainMismatch, InvalidParameter, MissingBound, NoiseWarning
 from ppdp.mechanisms import GaussianMechanism, LogisticRegression, PoissonRegressor
-from ppdp.transformers import PCA, MeanImputer, MinMaxScaler, StandardScaler
+from ppdp.transformers import PCA, MeanImputer, MinMaxScaler, NormClipper, StandardScaler
 
 data = searches.data  # pytest finds a fixture by its name in the test's own module
 
@@ -97,6 +98,17 @@ class TestRefusals:
             ({"scores": "some"}, "scores"),
             ({"scoring": "roc_auc"}, "scoring"),
             ({"scoring": "neg_mean_absolute_error"}, "'accuracy'"),
+            ({"scoring": f1_score}, "fails for one answer"),
+            ({"scoring": make_scorer(accuracy_score)}, "y == predicted"),
+            ({"scoring": lambda y, predicted: -float(y != predicted)}, "whatever is predicted"),
+            (
+                {
+                    "estimator": Pipeline([("clip", NormClipper(2.0)), ("model", PoissonRegressor((0, 20)))]),
+                    "grid": {"model__max_coef_norm": [0.01, 4.0]},
+                    "scoring": lambda y, predicted: -abs(y - predicted),
+                },
+                r"1 - abs\(y - predicted\)",
+            ),
             ({"refit": 1}, "refit"),
             ({"split_state": -1}, "split_state"),
             ({"epsilon": 0}, "epsilon"),
