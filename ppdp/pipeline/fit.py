@@ -20,7 +20,7 @@ from ppdp.certificate.document import Certificate
 from ppdp.certificate.record import Record, read_as, written
 from ppdp.certificate.replay.rules import released_rules
 from ppdp.core.adjacency import Adjacency
-from ppdp.core.boundary import at_step, before_rows, is_silenced, outside
+from ppdp.core.boundary import at_step, before_rows, called_from, is_silenced, outside
 from ppdp.core.checks import choice
 from ppdp.core.domain import Domain
 from ppdp.core.names import shipped
@@ -34,6 +34,7 @@ from ppdp.data.weights import check_some_weight, check_weighing, check_weights, 
 from ppdp.exceptions import (
     DiagnosticWarning,
     ImpossibleBudget,
+    InvalidInput,
     InvalidParameter,
     NoiseWarning,
     NoRoute,
@@ -155,7 +156,12 @@ class Inputs:
             numeric = None if invalid == "error" else plan.private_range_columns
             validation.check_numeric(self.table, numeric, steps.coded)
         if self.labels is not None and not steps.regression:
-            validation.check_classes(self.labels, plan.domain.classes or ())
+            classes = plan.domain.classes or ()
+            validation.check_classes(self.labels, classes)
+            if len(classes) > 2 and called_from("sklearn.multiclass"):
+                what = f"OneVsRestClassifier and its like hand on two classes as codes; {len(classes)} are declared."
+                fix = "classes=(0, 1) here; or this pipeline alone: one fit learns all classes together."
+                raise InvalidInput(what, fix=fix)
         if isinstance(self.table, DeferredTable):
             check_streams(plan, self.table.source)
         else:

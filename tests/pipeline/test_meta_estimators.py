@@ -15,7 +15,7 @@ from sklearn.ensemble import (
     VotingRegressor,
 )
 from sklearn.model_selection import FixedThresholdClassifier, GridSearchCV, TunedThresholdClassifierCV
-from sklearn.multiclass import OneVsRestClassifier
+from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 from ppdp import Ledger, Pipeline, PrivateSearchCV, make_pipeline
@@ -104,6 +104,14 @@ def test_labels_that_are_handed_on_as_codes(kind):
     assert len(ledger) == 0  # by its type
     assert kind.__name__ in refused.value.fix
     assert "classes=(0, 1)" in refused.value.fix
+
+
+@pytest.mark.parametrize("kind", [OneVsRestClassifier, OneVsOneClassifier])
+def test_more_classes_than_the_two_that_are_handed_on(kind):
+    with Ledger(epsilon=9.0, delta=1e-3) as ledger, pytest.raises(InvalidInput, match="3 are declared") as refused:
+        kind(classifier((0, 1, 2))).fit(X, np.digitize(X[:, 0], [0.3, 0.6]))
+    assert len(ledger) == 0
+    assert "this pipeline alone" in refused.value.fix
 
 
 def test_a_grid_in_words_of_scikit_learn():

@@ -80,6 +80,7 @@ def test_blocks_have_the_same_sums(facts):
     ("stage", "facts", "kind"),
     [
         (VarianceThreshold(-0.1), {}, InvalidParameter),
+        (VarianceThreshold(4.0), {}, InvalidParameter),
         (VarianceThreshold(0.1), {"max_missing": 3}, UnsupportedOrder),
         (VarianceThreshold(0.1), {"row_norm": None}, MissingBound),
         (SelectKBest(0), {}, InvalidParameter),

@@ -53,6 +53,11 @@ class DeclaredFacts:
             what = f"categories must be lists by column, got {shown(self.categories)}."
             fix = f'categories={{"column": ["a", "b"]}}, or "{PRIVATE}" where they are unknown.'
             raise InvalidParameter(what, fix=fix, parameter="categories")
+        labels = self.categories if isinstance(self.categories, Mapping) else {}
+        if empty := [column for column, listed in labels.items() if isinstance(listed, (list, tuple)) and not listed]:
+            what = f"categories of {', '.join(map(repr, empty))} are none."
+            fix = f'categories={{{empty[0]!r}: ["a", "b"]}}, or "{PRIVATE}" where they are unknown.'
+            raise InvalidParameter(what, fix=fix, parameter="categories")
         if hasattr(self.ranges, "columns"):  # a table, which has no truth value
             resolve_ranges(self.ranges, 1, None, "from_sklearn")
         declared = self.ranges if isinstance(self.ranges, Mapping) else {}

@@ -184,11 +184,11 @@ def _taken(function: Callable[..., Any], frame: Any) -> tuple[Any, ...]:
 
 
 def _made_up(form: Any) -> Iterator[Any]:
-    """Frames of the same names and types with many values, and with gaps and zeros."""
+    """Frames of the same names and types with many values, with positive ones alone, and with gaps and zeros."""
     import pandas as pd
 
     many = 1e6 * np.arange(-32.0, 32.0)
-    for cells in (many, np.where(many < 0, np.nan, 0.0)):
+    for cells in (many, np.abs(many) + 1e6, np.where(many < 0, np.nan, 0.0)):
         yield pd.DataFrame({name: _cells(cells, form[name].dtype) for name in form})
 
 

@@ -179,7 +179,8 @@ def _check_scoring(scoring: Scoring, pipeline: Pipeline, *, regression: bool) ->
     """Refuse scores that are the same, or fail, whatever is predicted of made-up answers: any candidate would do."""
     declared = pipeline.domain or Domain()
     ends = _target_range(pipeline) or declared.y_range
-    made_up = getattr(checked_steps(pipeline).last, "classes", None) or declared.classes
+    own = getattr(checked_steps(pipeline).last, "classes", None)
+    made_up = declared.classes if own is None else own
     if regression:
         made_up = None if ends is None else np.linspace(ends[0], ends[1], _MADE_UP)
     if made_up is None:

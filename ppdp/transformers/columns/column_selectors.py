@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -220,7 +221,13 @@ class VarianceThreshold(_Supported, Transformer):
     def fit_modes(self, domain: Domain, distance: Distance) -> tuple[FitMode, ...]:
         """From a release of means and mean squares, which stages behind it may share."""
         self._norm_of_complete_rows(domain)
-        number("threshold", self.threshold, self, least=0)
+        most = largest_entry(domain) ** 2
+        if number("threshold", self.threshold, self, least=0) >= most:
+            what = (
+                f"threshold={self.threshold:g}: no column varies so much, as entries are within ±{math.sqrt(most):g}."
+            )
+            fix = "a threshold in the units of the rows that come in here, which ranges have scaled."
+            raise InvalidParameter(what, stage=type(self).__name__, fix=fix, parameter="threshold")
         return (FitMode.by("row-wise.zeroed-columns", domain, distance, request=StatisticRequest("squares")),)
 
     def exact(self, rows: Rows, way: FitMode, domain: Domain) -> Moments:

@@ -354,7 +354,10 @@ def _listed(columns: Any, part: str) -> list[str | int]:
         isinstance(one, bool) or not isinstance(one, (str, int)) for one in listed
     ):
         what = f"{shown(columns)} are no names or positions of columns."
-        raise InvalidParameter(what, stage=part, fix="a list, such as ['age', 'dose'].", parameter="transformers")
+        fix = "a list, such as ['age', 'dose']."
+        if callable(columns):
+            fix = "what it gives, a list: selector(X), if it goes by names and types alone; what cells hold is private."
+        raise InvalidParameter(what, stage=part, fix=fix, parameter="transformers")
     return list(listed)
 
 

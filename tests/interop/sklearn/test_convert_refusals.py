@@ -98,6 +98,7 @@ REFUSALS = {
     "clusters from given centres": no([KMeans(2, init=np.eye(2))], "first centres"),
     "naive Bayes of components": no([PCA(2), GaussianNB()], "in front", UnsupportedOrder),
     "bins of each column": no([KBinsDiscretizer([3, 4, 5])], "one number of bins"),
+    "no categories": no([columns(labels=OneHotEncoder()), MODEL], '"private"', ranges=RANGES, categories={"ward": []}),
     "found categories": no([OneHotEncoder()], "categories="),
     "unscaled robust": no([RobustScaler(unit_variance=True)], "default"),
     "kernel by the rows": no([SVC(kernel="sigmoid")], "kernel='rbf'"),

@@ -170,6 +170,7 @@ class TestColumnsByType:
         [
             lambda X: list(X.columns[X.nunique() > 5]),
             lambda X: X.columns[X.isna().any()],
+            lambda X: list(X.columns[X.min() > 10]),
             lambda X: X.columns[[X[name].max() == 0 for name in X]],
             lambda X: X.iloc[0],
         ],
