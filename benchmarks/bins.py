@@ -2,9 +2,10 @@
 
     python benchmarks/bins.py [--draws 5] [--rows 10000] [--epsilon 1]
 
-Three columns of one law, labels that bend by their ranks; as many rows more are kept aside. Bins between exact quantiles
-are taken for public, and so are those of PrivTree (Zhang, Xiao and Xie, 2016): its cells of at least ``LEAST`` rows or
-so are found with an epsilon of its own for each column, on top of that of the model, which is what it could gain at most.
+Three columns of one law, labels that bend by their ranks; as many rows more are kept aside. Bins between exact
+quantiles are taken for public, and so are those of PrivTree (Zhang, Xiao and Xie, 2016): its cells of at least
+``LEAST`` rows or so are found with an epsilon of its own for each column, on top of that of the model, which is what it
+could gain at most.
 """
 
 from __future__ import annotations

@@ -90,8 +90,8 @@ def check_streams(plan: Plan, source: BlockSource) -> None:
         raise UnsupportedOrder(
             "it needs all rows in memory, and they are read in blocks.",
             stage=name,
-            fix="another step, as MeanImputer() in place of medians and trimmed means, or rows in memory where they fit:"
-            " pyarrow.dataset.dataset(...).to_table(), in a shell one file and --engine memory.",
+            fix="another step, as MeanImputer() in place of medians and trimmed means, or rows in memory where they"
+            " fit: pyarrow.dataset.dataset(...).to_table(), in a shell one file and --engine memory.",
         )
     if plan.domain.adjacency.unbounded and not source.local:
         what = "their number is private: they get secret slots on the disk of this process, and they stay elsewhere."
