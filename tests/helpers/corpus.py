@@ -63,12 +63,19 @@ class Case:
     answer: str = "yes"
     gaps: bool = False
 
-    def table(self):
-        X = TABLE.copy() if self.gaps else COMPLETE.copy()
+    def table(self, *, new=False):
+        X = (NEW if new else ROWS)[1 if self.gaps else 0].copy()
         return X[self.columns] if isinstance(self.columns, str) else X[list(self.columns)]
 
-    def targets(self):
-        return TARGETS[self.answer]
+    def targets(self, *, new=False):
+        return (NEW if new else ROWS)[2][self.answer]
+
+    def score(self, fitted):
+        """Share of right predictions for other rows of the same law, or R2."""
+        predicted, y = np.ravel(fitted.predict(self.table(new=True))), self.targets(new=True)
+        if "classes" in ANSWERS[self.answer]:
+            return float(np.mean(predicted == y))
+        return float(1 - np.mean((predicted - y) ** 2) / np.var(y))
 
     def declared(self):
         """Ranges, categories and classes, as somebody writes them who knows nothing of ppdp."""
@@ -79,8 +86,8 @@ class Case:
         return facts
 
 
-def _table():
-    draws = np.random.default_rng(0)
+def _table(seed):
+    draws = np.random.default_rng(seed)
     X = pd.DataFrame({name: draws.uniform(*pair, N).round(1) for name, pair in RANGES.items()})
     for name, labels in CATEGORIES.items():
         X[name] = draws.choice(labels, N).astype(object)
@@ -102,7 +109,7 @@ def _table():
     return X, gappy, targets
 
 
-COMPLETE, TABLE, TARGETS = _table()
+ROWS, NEW = _table(0), _table(1)
 
 
 def _scaled(*steps):
@@ -501,11 +508,11 @@ AROUND = {
 CORPUS = {**MODELS, **STAGES, **COLUMNS, **AROUND}
 
 
-def outcome(case):
+def outcome(case, epsilon=5.0):
     """The converted pipeline fitted to the table, or the error that refuses it."""
     try:
         kind = PrivateSearchCV if isinstance(case.pipe, BaseSearchCV) else PrivatePipeline
-        pipe = kind.from_sklearn(case.pipe, epsilon=5.0, delta=1e-6, random_state=0, **case.declared())
+        pipe = kind.from_sklearn(case.pipe, epsilon=epsilon, delta=1e-6, random_state=0, **case.declared())
         pipe.fit(case.table(), case.targets())
     except PpdpError as refused:
         return refused
