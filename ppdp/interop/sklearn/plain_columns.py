@@ -9,9 +9,16 @@ from itertools import groupby, pairwise
 from typing import Any, NoReturn
 
 import numpy as np
+from sklearn.kernel_approximation import Nystroem, RBFSampler
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import FeatureUnion, make_pipeline
-from sklearn.preprocessing import KBinsDiscretizer, OneHotEncoder, QuantileTransformer
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    KBinsDiscretizer,
+    OneHotEncoder,
+    PolynomialFeatures,
+    QuantileTransformer,
+)
 
 from ppdp.data.cells import has_one_spelling
 from ppdp.data.rows import Array
@@ -27,14 +34,25 @@ from ppdp.transformers.columns.categories import (
     labels_only,
 )
 from ppdp.transformers.columns.column_group import ColumnGroup
-from ppdp.transformers.columns.features import Splines
+from ppdp.transformers.columns.features import FourierFeatures, Landmarks, PolynomialTerms, Splines
 from ppdp.transformers.columns.hashing_vectorizer import HashedWords
-from ppdp.transformers.columns.maps import ClipToRange, ColumnFacts, FillConstant, PublicMap, RangeScale, Unclipped
+from ppdp.transformers.columns.maps import (
+    ClipToRange,
+    ColumnFacts,
+    FillConstant,
+    FunctionMap,
+    PublicMap,
+    RangeScale,
+    Unclipped,
+)
 from ppdp.transformers.columns.quantile_maps import WIDEST_SCORE
 
+COMPLETE = (FourierFeatures, Landmarks, PolynomialTerms, Splines)
+"""Maps whose counterparts in scikit-learn take no missing values."""
 
-def plain_columns(name: str, counterpart: Any, names: Sequence[str] | None) -> FeatureUnion:
-    """The fitted objects for a frame of these columns, or an array, side by side."""
+
+def plain_columns(name: str, counterpart: Any, names: Sequence[str] | None, *, gaps: bool) -> FeatureUnion:
+    """The fitted objects for a frame of these columns, or an array, side by side; ``gaps`` may pass through."""
     d = counterpart.n_features_in_
     chains: list[list[Any]] = []
     for block, positions, facts in counterpart.located():
@@ -45,7 +63,7 @@ def plain_columns(name: str, counterpart: Any, names: Sequence[str] | None) -> F
             own = [([at], _encoder(name, block, facts[0], place)) for place, at in enumerate(positions)]
             chains += [[plain.select(at, d, names), *made] for at, made in own]
         else:
-            chains.append([plain.select(positions, d, names), *_block(name, block, facts)])
+            chains.append([plain.select(positions, d, names), *_block(name, block, facts, gaps=gaps)])
     return FeatureUnion([(f"columns{i}", make_pipeline(*chain)) for i, chain in enumerate(chains)])
 
 
@@ -58,14 +76,18 @@ def _hashed(name: str, block: ColumnGroup, at: int, d: int, names: Sequence[str]
     return [plain.texts(words.vectorizer(), at, d, names), *clip]
 
 
-def _block(name: str, block: ColumnGroup, facts: Sequence[ColumnFacts]) -> list[Any]:
+def _block(name: str, block: ColumnGroup, facts: Sequence[ColumnFacts], *, gaps: bool) -> list[Any]:
     """The maps of a block, one after the other, behind the clip to its ranges."""
     parts = _clip(name, block, facts[0], block.maps[:1])
     for i, (step, given) in enumerate(zip(block.maps, facts), start=1):
         if isinstance(step, ClipToRange):
             parts += _clip(name, block, given.after(step), block.maps[i : i + 1])
         elif not isinstance(step, Unclipped):
+            if gaps and isinstance(step, COMPLETE):
+                message = "missing values pass through it to an imputer, and scikit-learn's refuses them."
+                _refuse(step.step or name, message, "the imputer in front of it; export() takes every step.")
             parts.append(_map(name, step, given))
+            gaps = gaps and not isinstance(step, FillConstant)
     return parts or [plain.scaler(*np.tile([[0.0], [1.0]], len(facts[0].names)))]
 
 
@@ -163,6 +185,10 @@ def _map(name: str, step: PublicMap, given: ColumnFacts) -> Any:
         return plain.scaler(np.zeros(len(low)), np.where(largest > 0, largest, 1.0))
     if isinstance(step, Splines):
         return step.fitted(given)
+    if isinstance(step, FourierFeatures | Landmarks | PolynomialTerms):
+        return _features(step, given)
+    if isinstance(step, FunctionMap) and step.rises:
+        return FunctionTransformer(step.function).fit(np.zeros((1, len(low))))
     numbers = isinstance(step, OneHot) and step.gap is None and all(map(_ascend, step.categories))
     if isinstance(step, OneHot) and numbers and not step.dropped:
         return _found([list(map(float, labels)) for labels in step.categories])
@@ -172,6 +198,25 @@ def _map(name: str, step: PublicMap, given: ColumnFacts) -> Any:
         "numbers with ranges and constants for missing values, CategoryEncoder, and OneHotEncoder have plain "
         "counterparts.",
     )
+
+
+def _features(step: FourierFeatures | Landmarks | PolynomialTerms, given: ColumnFacts) -> Any:
+    """Products of columns, and kernels by the public draws that the map makes."""
+    width = len(given.names)
+    row = np.zeros((1, width))
+    if isinstance(step, PolynomialTerms):
+        given_by = {"interaction_only": step.interaction_only, "include_bias": step.include_bias}
+        return PolynomialFeatures(step.degree, **given_by).fit(row)
+    count, gamma = step.n_components, 1.0 / width if step.gamma is None else float(step.gamma)
+    if isinstance(step, FourierFeatures):
+        directions, offset = step.waves(width)
+        waves = RBFSampler(gamma=gamma, n_components=count).fit(row)
+        return plain.with_attributes(waves, random_weights_=directions.T, random_offset_=offset)
+    rows = step.landmarks(given)
+    powers = {"degree": step.degree, "coef0": step.coef0} if step.kernel == "poly" else {}
+    similar = Nystroem(step.kernel, gamma=gamma, n_components=count, **powers).fit(rows)
+    turn = {"components_": rows, "component_indices_": np.arange(count), "normalization_": step.turn(rows)}
+    return plain.with_attributes(similar, **turn)
 
 
 def _found(categories: list[list[Any]]) -> Any:

@@ -45,7 +45,10 @@ def to_sklearn(steps: Sequence[tuple[str, Any]], domains: Sequence[Domain], inva
             _refuse("what is done with numbers at the entrance would be done with labels.", steps[0][0], fix)
         name = "entrance-0" if "entrance" in dict(steps) else "entrance"  # a user's step may be called so
         exported.append((name, plain.joined(entrance)))
-    for (name, step), domain in zip(steps, domains):
+    for i, ((name, step), domain) in enumerate(zip(steps, domains)):
+        fills = any(getattr(later, "fills_gaps", False) for _, later in steps[i + 1 :])
+        if isinstance(getattr(step, "stage", step), ColumnMap) and not fills:
+            domain = domain.but(max_missing=0)  # no row with missing values gets through
         if isinstance(step, Mechanism):
             model, function = _model(name, step, domain), getattr(step, "target_func", None)
             if getattr(step, "threshold", None) is not None:
@@ -166,7 +169,8 @@ def _public(name: str, step: Any, domain: Domain) -> Objects:
 def _columns(name: str, step: Any, domain: Domain) -> Objects:
     bounded = getattr(step, "max_norm", None) is None  # the norm that follows from ranges needs no clip
     width = len(step.get_feature_names_out())
-    return [plain_columns(name, step, domain.feature_names), *([] if bounded else _norm(step.norm_, width))]
+    made = plain_columns(name, step, domain.feature_names, gaps=domain.missing_rows > 0)
+    return [made, *([] if bounded else _norm(step.norm_, width))]
 
 
 def _split(name: str, step: Any, domain: Domain) -> Objects:

@@ -66,10 +66,14 @@ class FourierFeatures(PublicMap):
         return replace(box, square=2.0)
 
     def apply(self, X: Array, given: ColumnFacts) -> Array:
-        directions, offset = _waves(_gamma(self.gamma, X.shape[1], self.step), self.n_components, self.seed, X.shape[1])
+        directions, offset = self.waves(X.shape[1])
         complete, gaps = _complete(X)
         waves = np.cos(product(complete, directions) + offset)
         return np.where(gaps, np.nan, math.sqrt(2 / self.n_components) * waves)
+
+    def waves(self, width: int) -> tuple[Array, Array]:
+        """Directions of shape (n_components, n_features), and offsets."""
+        return _waves(_gamma(self.gamma, width, self.step), self.n_components, self.seed, width)
 
 
 @lru_cache(maxsize=4)
@@ -119,7 +123,7 @@ class Landmarks(PublicMap):
     def apply(self, X: Array, given: ColumnFacts) -> Array:
         rows = self.landmarks(given)
         complete, gaps = _complete(X)
-        turned = product(self.similarity(complete, rows), self._turn(rows))
+        turned = product(self.similarity(complete, rows), self.turn(rows))
         return np.where(gaps, np.nan, turned)
 
     def landmarks(self, given: ColumnFacts) -> Array:
@@ -140,7 +144,7 @@ class Landmarks(PublicMap):
             apart += (column[:, None] - ends) ** 2
         return np.asarray(np.exp(-gamma * apart))
 
-    def _turn(self, rows: Array) -> Array:
+    def turn(self, rows: Array) -> Array:
         """The inverse root of the landmarks' own kernel."""
         left, sizes, right = np.linalg.svd(self.similarity(rows, rows))
         return np.asarray((left / np.sqrt(np.maximum(sizes, _LEAST_EIGENVALUE))) @ right)

@@ -6,9 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn import linear_model as models
+from sklearn import preprocessing as scaling
 from sklearn.compose import make_column_transformer
+from sklearn.impute import SimpleImputer
+from sklearn.kernel_approximation import Nystroem, RBFSampler
 from sklearn.pipeline import make_pipeline as make_sklearn_pipeline
-from sklearn.preprocessing import OneHotEncoder, SplineTransformer
+from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures, SplineTransformer
 
 from ppdp import Domain, Pipeline, make_column_map, make_pipeline
 from ppdp.exceptions import ExportError
@@ -140,6 +143,37 @@ def test_splines_of_public_ranges(more):
     pipe = Pipeline.from_sklearn(make_sklearn_pipeline(columns, models.LogisticRegression()), epsilon=8.0, **facts)
     rows = wild(["age", "ward"])
     assert_same(pipe.fit(FRAME[["age", "ward"]], LABELS), rows[[isinstance(cell, str) for cell in rows["ward"]]])
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        RBFSampler(n_components=7, random_state=0),
+        Nystroem(n_components=6),
+        Nystroem(kernel="poly", degree=2, n_components=6),
+        PolynomialFeatures((1, 3), interaction_only=True),
+        PolynomialFeatures(2, include_bias=False),
+        scaling.FunctionTransformer(np.arctan),
+    ],
+    ids=repr,
+)
+def test_features_behind_an_imputer_beside_text(step):
+    numbers = make_sklearn_pipeline(SimpleImputer(), scaling.StandardScaler())
+    columns = make_column_transformer((numbers, ["age"]), (OneHotEncoder(handle_unknown="ignore"), ["ward"]))
+    facts = {"ranges": {"age": (0, 100)}, "categories": {"ward": ["b", "a"]}, "classes": (0, 1)}
+    pipe = Pipeline.from_sklearn(
+        make_sklearn_pipeline(columns, step, models.LogisticRegression()), epsilon=8.0, **facts
+    )
+    assert_same(pipe.fit(FRAME[["age", "ward"]], LABELS), wild(["age", "ward"]))
+
+
+def test_features_in_front_of_an_imputer_are_refused_where_scikit_learn_takes_no_gaps():
+    numbers = make_sklearn_pipeline(SimpleImputer(), SplineTransformer(4))
+    columns = make_column_transformer((numbers, ["age"]))
+    pipe = make_sklearn_pipeline(columns, models.LogisticRegression())
+    fitted = Pipeline.from_sklearn(pipe, ranges={"age": (0, 100)}, classes=(0, 1)).fit(FRAME[["age"]], LABELS)
+    with pytest.raises(ExportError, match="pass through it to an imputer"):
+        fitted.release_.to_sklearn()
 
 
 def to_onnx(*stages, model=LogisticRegression):
