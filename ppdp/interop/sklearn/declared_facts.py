@@ -129,8 +129,12 @@ class DeclaredFacts:
         """Refuse for want of a fact of some columns or steps; an empty name stands for the whole parameter."""
         self.lacking.setdefault(parameter, {}).update(asked)
         given = getattr(self, parameter)
-        slips = [(name, nearest(name, given)) for name in asked] if isinstance(given, Mapping) else []
+        named: Mapping[Any, Any] = given if isinstance(given, Mapping) else {}
+        slips = [(name, nearest(name, named)) for name in asked]
         told = "".join(f" {slip!r} is declared: did you mean {name!r}?" for name, slip in slips if slip is not None)
+        places = any(isinstance(one, int) for one in asked) and any(isinstance(one, str) for one in named)
+        if places and self.types is None:
+            told = " These are positions: types=X.dtypes tells which of the names that are declared stand there."
         raise MissingBound(f"{message}{told}", stage=stage, fix=self.line)
 
     @property

@@ -90,6 +90,11 @@ class TestNamesOfColumns:
         pipe = convert(numbers, MODEL, ranges={0: (0, 1), 1: (0, 1)}, categories=None)
         assert pipe.plan(Domain(n_rows=4000, n_features=3)).domain.feature_names is None
 
+    def test_positions_of_what_is_declared_by_name(self):
+        encoded = ColumnTransformer([("hot", OneHotEncoder(), [3])])
+        with pytest.raises(MissingBound, match="types=X.dtypes tells which"):
+            convert(encoded, MODEL, categories={"ward": ["north", "south"]})
+
     @pytest.mark.parametrize(
         ("make", "fix"),
         [
