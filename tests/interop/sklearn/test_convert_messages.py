@@ -92,7 +92,7 @@ class TestNamesOfColumns:
 
     def test_positions_of_what_is_declared_by_name(self):
         encoded = ColumnTransformer([("hot", OneHotEncoder(), [3])])
-        with pytest.raises(MissingBound, match="types=X.dtypes tells which"):
+        with pytest.raises(MissingBound, match=r"types=X\.dtypes tells which"):
             convert(encoded, MODEL, categories={"ward": ["north", "south"]})
 
     @pytest.mark.parametrize(
