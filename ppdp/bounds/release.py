@@ -271,6 +271,7 @@ RIGHT, WRONG = "labels predicted right", "labels predicted wrong"
 PREDICTED = (RIGHT, WRONG)
 """What the released model makes of a row of a class: no row has two of these."""
 MOST_ROWS, MOST_ENTRIES = 2**16, 2**22  # that are predicted, of more rows by their public places
+MOST_TERMS = 100_000  # of a score that has the same bits wherever its row stands
 OF_TARGETS = (TARGET, TINY_TARGET, ZERO_TARGET)
 KINDS = (LABEL, *OF_TARGETS, WEIGHT, TINY_WEIGHT, CLASS, KEPT, CELL, CLIPPED, SHORTENED, UNLISTED, TINY, *PREDICTED)
 
@@ -307,15 +308,23 @@ def share_parameters(kinds: Sequence[str]) -> dict[str, int]:
     return {"counts": len(kinds), **({"exclusive": exclusive} if exclusive else {})}
 
 
+def class_names(domain: Domain) -> list[str]:
+    """The declared classes, each named otherwise."""
+    names = [str(label) for label in domain.classes or ()]
+    return names if len(set(names)) == len(names) else [repr(label) for label in domain.classes or ()]
+
+
 def one_of(domain: Domain) -> int:
     """Of how many rows one is predicted, by their public places."""
-    return -(-domain.n // max(1, min(MOST_ROWS, MOST_ENTRIES // domain.d)))
+    products = domain.d * -(-len(domain.classes or (0,)) // 8)
+    return -(-domain.n // max(1, min(MOST_ROWS, MOST_ENTRIES // products)))
 
 
 def predicted_apart(entrance: Distance, domain: Domain, distance: Distance) -> bool:
-    """Whether, of rows that are predicted, no more differ than at the entrance."""
-    same_places = one_of(domain) == 1 or not distance.reordered
-    return same_places and distance.changed <= entrance.changed * (1 + 1e-9)
+    """Whether, of rows that are predicted, no more differ than at the entrance, nor more that both sides have."""
+    steady = domain.d <= MOST_TERMS and (one_of(domain) == 1 or not distance.reordered)
+    rows = ((one.changed, one.changed - one.toggled) for one in (distance, entrance))
+    return steady and all(here <= before * (1 + 1e-9) for here, before in zip(*rows))
 
 
 @formula(PURE_SHARES, kind="release", page="altered-shares", law=LAPLACE, differing=lambda distance, **_: 0)

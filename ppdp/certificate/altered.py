@@ -161,15 +161,16 @@ class Recall:
     label: str
     value: float
     error: float  # of the noise and of the number of rows
+    rows: float  # those of the class, as a share
 
     def __str__(self) -> str:
         unsure = "too few to tell" if self.error > TENTH else f"{_percent(self.value)} ({_percent(self.error)})"
         return f"{self.label!r} {unsure}"
 
 
-def of_predictions(found: Diagnostics) -> bool:
-    """Whether it was counted how rows of each class are predicted."""
-    return any(share.kind in PREDICTED for share in found.shares)
+def labels_predicted(found: Diagnostics) -> set[str | None]:
+    """Classes of which it was counted how their rows are predicted."""
+    return {share.column for share in found.shares if share.kind in PREDICTED}
 
 
 def recalls(found: Diagnostics) -> list[Recall]:
@@ -181,15 +182,18 @@ def recalls(found: Diagnostics) -> list[Recall]:
 def _recall(label: str, right: float, wrong: float, found: Diagnostics) -> Recall:
     rows = right + wrong
     if rows < CLEAR * found.error:
-        return Recall(label, math.nan, math.inf)
+        return Recall(label, math.nan, math.inf, rows)
     value = min(max(right / rows, 0.0), 1.0)
     noise = found.error / rows * math.hypot(value, 1.0 - value)
-    return Recall(label, value, math.hypot(noise, math.sqrt(value * (1.0 - value) / (rows * found.bound))))
+    return Recall(label, value, math.hypot(noise, math.sqrt(value * (1.0 - value) / (rows * found.bound))), rows)
 
 
 def _no_better_than_a_constant(c: Record, found: Diagnostics) -> Iterator[str]:
     """That classes are told apart no better than by one answer for all rows, if a threshold does not ask for it."""
-    clear = [one for one in recalls(found) if one.error <= TENTH]
+    everybody = recalls(found)
+    clear = [one for one in everybody if one.error <= TENTH]
+    if sum(one.rows for one in clear) < NEARLY_ALL * sum(one.rows for one in everybody):
+        return
     if len(clear) < 2 or c.released.single_class is not None or any(fact.name == THRESHOLD for fact in c.facts):
         return
     balanced, error = np.mean([one.value for one in clear]), np.linalg.norm([one.error for one in clear]) / len(clear)

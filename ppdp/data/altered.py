@@ -185,7 +185,8 @@ def counts_by_outcome(rows: Rows | Stream, model: Any) -> Array:
         if block.y is None or not block.n:
             return np.zeros(size)
         codes = block.y.astype(np.intp)
-        wrong = model.steady_labels(block.X) != model.classes_[codes]
+        found = [model.steady_labels(block.X[part]) for part in blocks(*block.X.shape)]
+        wrong = np.concatenate(found) != model.classes_[codes]
         return np.bincount((codes + size // 2 * wrong)[block.weight > 0], minlength=size)
 
     return np.asarray(fold(Counts(size, outcomes), rows), dtype=np.float64)

@@ -9,7 +9,8 @@ import pytest
 from ppdp import Adjacency, Domain
 from ppdp.bounds import lookup
 from ppdp.bounds.laplace import whole_loss
-from ppdp.bounds.release import CELL, CLIPPED, LABEL
+from ppdp.bounds.release import CELL, CLIPPED, LABEL, predicted_apart
+from ppdp.core.distance import Distance
 from ppdp.data.altered import Marker, Property, altered_counts, counts_by_outcome
 from ppdp.data.rows import Rows
 from ppdp.data.slot_assignment import assign_slots
@@ -155,3 +156,11 @@ def test_counts_of_predictions_add_two_to_the_bound_and_a_neighbour_reaches_it(a
             counts.append(np.append(altered_counts(made, len(KINDS)), counts_by_outcome(made, Signs())))
         most = max(most, float(np.linalg.norm(counts[0] - counts[1])) / bound)
     assert 0.99 < most <= 1 + 1e-12
+
+
+def test_predictions_are_not_counted_where_rows_of_one_side_become_rows_of_both():
+    facts = Domain(n_rows=N, n_features=D)
+    toggled, replaced = Distance(toggled=1), Distance(replaced=1)
+    assert predicted_apart(toggled, facts, toggled)
+    assert predicted_apart(replaced, facts, toggled)
+    assert not predicted_apart(toggled, facts, replaced)

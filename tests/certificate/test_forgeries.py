@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
 import pytest
 from forger import rederived
 from zoo import Document, document, sealed, zoo
@@ -16,8 +17,11 @@ from zoo import Document, document, sealed, zoo
 import ppdp
 from ppdp import Domain
 from ppdp.bounds import lookup
+from ppdp.bounds.release import PREDICTED, share_parameters
 from ppdp.certificate import verify
 from ppdp.core.distance import Distance
+from ppdp.mechanisms import LogisticRegression
+from ppdp.transformers import MinMaxScaler
 
 
 @zoo
@@ -99,6 +103,8 @@ def change(path: str, value: Any):
 
 
 FREE = {"center": False, "columns": None}
+
+
 FIRST = swap("dedup", "deduplication.keep-first", "exact")
 FORGERIES = {
     "predictions of rows that others decide on": ("unconditional", FIRST, None),
@@ -302,3 +308,15 @@ def test_what_costs_too_much_to_check_is_refused(steps):
     assert result.problems == (
         "total.parts: they promise nothing, or take more grid points than this is worth (2^24).",
     )
+
+
+def test_a_class_under_two_names_is_found():
+    X = np.random.default_rng(0).uniform(-1, 1, (500, 2))
+    labels = np.where(X[:, 0] > 0, "yes", "no")
+    pipe = ppdp.make_pipeline(MinMaxScaler(ranges=(-1, 1)), LogisticRegression(("no", "yes"))).fit(X, labels)
+    c = pipe.certificate_.to_dict()
+    assert verify(rederived(c))
+    shares = c["diagnostics"]["shares"]
+    shares += [one | {"column": repr(one["column"])} for one in shares if one["kind"] in PREDICTED]
+    c["diagnostics"].update(size=len(shares), parameters=share_parameters([one["kind"] for one in shares]))
+    assert not verify(rederived(c))

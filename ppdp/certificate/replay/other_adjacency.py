@@ -9,7 +9,7 @@ from typing import Any
 import ppdp.certificate.replay.verify as verify
 from ppdp.bounds import lookup
 from ppdp.bounds.release import predicted_apart
-from ppdp.certificate.altered import of_predictions
+from ppdp.certificate.altered import labels_predicted
 from ppdp.certificate.guarantee import epsilon_at
 from ppdp.certificate.record import Record, StepRecord
 from ppdp.core.adjacency import Adjacency
@@ -99,7 +99,7 @@ def _derived(c: Record, domain: Domain, distance: Distance) -> verify.Spent:
         loss = PrivacyLoss(verify.release_cost(release, here, far)[1], verify.release_failure(release, here, far))
         spent.add(loss, verify.release_draws(release, far))
     if c.diagnostics is not None:
-        if of_predictions(c.diagnostics) and not predicted_apart(entrance[1], domain, distance):
+        if labels_predicted(c.diagnostics) and not predicted_apart(entrance[1], domain, distance):
             raise _not_covered("more rows than those that differ may be predicted otherwise")
         spent.add(verify.shares_loss(c.diagnostics, *entrance), verify.release_draws(c.diagnostics, entrance[1]))
     if c.gate is not None:

@@ -13,10 +13,10 @@ from enum import Enum
 from typing import Any
 
 from ppdp.bounds import lookup
-from ppdp.bounds.release import KINDS, PURE_SHARES, SHARES, predicted_apart, share_parameters
+from ppdp.bounds.release import KINDS, PURE_SHARES, SHARES, class_names, predicted_apart, share_parameters
 from ppdp.bounds.selection import search_allowance, search_loss, selection_loss
 from ppdp.bounds.statistics import STATISTIC_FORMS
-from ppdp.certificate.altered import HALF, deleting, labels_of, of_a_column, of_predictions, ranged
+from ppdp.certificate.altered import HALF, deleting, labels_of, labels_predicted, of_a_column, ranged
 from ppdp.certificate.record import ConditionRecord, MechanismRecord, Record, ReleaseRecord, SearchRecord, StepRecord
 from ppdp.core.adjacency import Adjacency
 from ppdp.core.distance import Distance
@@ -235,7 +235,8 @@ def _shares(c: Record) -> Iterator[str]:
     start = Distance.from_dict(c.entrance.distance)
     end = Distance.from_dict(c.steps[-1].distance) if c.steps else start
     apart = predicted_apart(start, Domain.from_dict(c.domains[-1]), end)
-    if of_predictions(own) and (c.conditions or c.mechanism is None or not apart):
+    exclusive = labels_predicted(own) <= {*class_names(Domain.from_dict(c.entrance.domain))}
+    if labels_predicted(own) and (c.conditions or c.mechanism is None or not apart or not exclusive):
         yield "diagnostics: more rows than those that differ may be predicted otherwise."
 
 

@@ -29,6 +29,7 @@ from ppdp.bounds.release import (
     TINY_WEIGHT,
     WEIGHT,
     ZERO_TARGET,
+    class_names,
     kind_in_words,
     one_of,
     predicted_apart,
@@ -75,14 +76,14 @@ class Entrance:
         """What is counted of labels behind the last step: none where other rows decide on what it learns of a row."""
         if not self.classifies or not self.told or self.balances or route.conditional:
             return []
-        names, many = _names(domain), domain.n // one_of(route.domain) >= min(domain.n, FEWEST_ROWS)
+        names, many = class_names(domain), domain.n // one_of(route.domain) >= min(domain.n, FEWEST_ROWS)
         apart = predicted_apart(domain.neighbours, route.domain, route.distance)
         counted = apart and many and len(names) <= MOST_CLASSES
         return [Property(kind, name) for kind in PREDICTED for name in names] if counted else []
 
     def properties(self, domain: Domain) -> list[Property]:
         """Of rows at the entrance, in the order in which a :class:`~ppdp.data.altered.Marker` finds them."""
-        classes = [Property(CLASS, name) for name in _names(domain)] if self.balances else []
+        classes = [Property(CLASS, name) for name in class_names(domain)] if self.balances else []
         columns = domain.feature_names or tuple(f"column {i}" for i in range(domain.d))
         counted = [Property(LABEL)] if self.labels == LABEL and self.repairs and domain.classes is not None else []
         counted += [Property(TARGET)] if self.labels == TARGET else []
@@ -95,12 +96,6 @@ class Entrance:
         counted += [Property(CELL, name) for name in columns] if self.repairs else []
         counted += [Property(CLIPPED, name) for name in columns] if domain.entry_bound is not None else []
         return [*counted, *([Property(SHORTENED)] if domain.row_norm is not None else [])]
-
-
-def _names(domain: Domain) -> list[str]:
-    """Of the declared classes, each another."""
-    names = [str(label) for label in domain.classes or ()]
-    return names if len(set(names)) == len(names) else [repr(label) for label in domain.classes or ()]
 
 
 @dataclass(frozen=True, slots=True)
