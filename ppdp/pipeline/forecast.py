@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import time
+import warnings
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass
@@ -28,7 +29,7 @@ from ppdp.core.progress import progress
 from ppdp.data.public_facts import merged
 from ppdp.data.rows import Array
 from ppdp.data.unit_conversion import Columns
-from ppdp.exceptions import InvalidParameter, NoRoute, PpdpError, PrivacyRefusal
+from ppdp.exceptions import DiagnosticWarning, InvalidParameter, NoRoute, PpdpError, PrivacyRefusal
 from ppdp.pipeline.planning.plan import Plan
 from ppdp.privacy.noise.sampler import Noise
 
@@ -191,12 +192,14 @@ def _result(
     n = plan.domain.n
     X, y = draw(np.random.default_rng(seed), n + (min(n, SCORED) if predicts else 0))
     candidate = copy(pipe).set_params(epsilon=epsilon)
-    try:
-        fitted = run(candidate, X[:n], None if y is None else y[:n], noise)
-    except PrivacyRefusal:
-        return None
-    if predicts:
-        return np.empty(0), float(fitted.score(X[n:], y[n:]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DiagnosticWarning)  # of rows that nobody has
+        try:
+            fitted = run(candidate, X[:n], None if y is None else y[:n], noise)
+        except PrivacyRefusal:
+            return None
+        if predicts:
+            return np.empty(0), float(fitted.score(X[n:], y[n:]))
     mechanism = plan.mechanism
     assert mechanism is not None
     here = Columns.raw([str(i) for i in range(plan.end[0].d)])

@@ -9,7 +9,7 @@ import zoo
 
 import ppdp
 from ppdp import Adjacency, Domain, Ledger, Pipeline, make_pipeline
-from ppdp.exceptions import InvalidParameter, MissingBound, NoRoute
+from ppdp.exceptions import DiagnosticWarning, InvalidParameter, MissingBound, NoRoute
 from ppdp.mechanisms import ExponentialMechanism, GaussianMechanism, LinearRegression, LogisticRegression, SignMechanism
 from ppdp.pipeline import expected
 from ppdp.pipeline.estimator import state_of
@@ -66,6 +66,31 @@ class TestWhatIsExpected:
         )
         assert set(drawn[:, 1]) == {"f", "m"}
         assert pipe.forecast(Domain(n_rows=500, feature_names=("age", "sex")), epsilons=[5.0], repeats=1).points
+
+    @pytest.mark.parametrize("last", [LogisticRegression((0, 1)), LinearRegression(y_range=(0, 1))])
+    def test_numbers_are_drawn_within_the_ranges_of_a_declaration(self, last):
+        declared = ppdp.declare(pd.DataFrame(columns=[*RANGES], dtype=float))
+        declared.update(RANGES)
+        shape, tail = SHAPE.but(feature_names=tuple(RANGES)), (StandardScaler(), last)
+        ours = make_pipeline(*(step for _, step in declared.steps()), *tail)
+        one, other = (
+            pipe.forecast(shape, epsilons=[10.0], repeats=1) for pipe in (ours, pipeline(last, StandardScaler()))
+        )
+        assert one.without_noise == pytest.approx(other.without_noise, abs=0.02)
+        assert one.points[0][1] == pytest.approx(other.points[0][1], abs=0.05)
+
+    def test_categories_that_are_numbers_are_drawn_among_those_that_are_declared(self):
+        table = CategoryEncoder([1, 5]).simulated(200, SHAPE, np.random.default_rng(0))
+        assert set(table.ravel().tolist()) == {1, 5}
+
+    def test_nothing_is_said_of_rows_that_nobody_has(self):
+        def outside(rng, n):
+            return rng.uniform(300, 400, (n, 2)), np.arange(n) % 2
+
+        pipe = make_pipeline(MinMaxScaler(ranges=(0, 100)), LogisticRegression((0, 1)))
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", DiagnosticWarning)
+            assert pipe.forecast(SHAPE, epsilons=[5.0], repeats=1, simulate=outside).points
 
     def test_a_model_whose_randomness_must_be_nobodys(self):
         pipe = make_pipeline(NormClipper(), LogisticRegression((0, 1), solver="m2"), adjacency=Adjacency.add_remove())

@@ -191,15 +191,15 @@ class LocatedBlock:
 
     def beside_zero(self) -> list[int]:
         """Which of its columns are numbers whose public range holds values that are tiny beside it."""
-        return [] if self.block.encoder is not None else np.flatnonzero(beside_zero(*self._limits.T)).tolist()
+        return [] if self.block.encoder is not None else np.flatnonzero(beside_zero(*self.limits.T)).tolist()
 
     def tiny(self, X: Array) -> NDArray[np.bool_]:
         """Which values of these columns are tiny beside their range."""
         near = self.beside_zero()
-        return np.asarray(tiny(X[:, near], *self._limits[near].T))
+        return np.asarray(tiny(X[:, near], *self.limits[near].T))
 
     @property
-    def _limits(self) -> Array:
+    def limits(self) -> Array:
         """The public ranges to which columns of numbers are clipped first."""
         narrowed = (out.ranges for step, out in zip(self.block.maps, self.facts[1:]) if step.narrows)
         return next(narrowed, self.facts[0].ranges)

@@ -29,8 +29,9 @@ from ppdp.data.unit_conversion import Columns
 from ppdp.exceptions import DomainMismatch, InvalidParameter, NonNumericData
 from ppdp.transformers.base import RowWiseTransformer, Statistics, hold
 from ppdp.transformers.columns.categories import FOUND, FillMode, ReleasedCategories
-from ppdp.transformers.columns.cell_parsers import TextParser, Words, WordsParser
+from ppdp.transformers.columns.cell_parsers import TextParser, WordsParser
 from ppdp.transformers.columns.column_group import ColumnGroup, LocatedBlock, NamedGroup, Released, readings, request_of
+from ppdp.transformers.columns.made_up_rows import made_up
 from ppdp.transformers.columns.maps import ColumnFacts, FunctionMap, PublicMap
 from ppdp.transformers.fit_mode import FitMode
 from ppdp.transformers.rowwise.probe import ENTRIES, check_row_by_row, clipped_to_ball
@@ -202,22 +203,7 @@ class ColumnStage(RowWiseTransformer):
 
     def simulated(self, n: int, domain: Domain, rng: np.random.Generator) -> Any:
         names, reach = domain.feature_names, _reach(domain)
-        low, high = np.nan_to_num(self._start(names, domain.d, reach), nan=0.0).T
-        X = (low + (high - low) * rng.beta(2.0, 2.0, (n, domain.d))).astype(object)
-        for part in self._parts(names, domain.d, reach):
-            encoder = part.block.encoder
-            for at, i in enumerate(part.positions if encoder is not None else ()):
-                reading = encoder and encoder.reading(at)
-                if part.block.takes_texts:
-                    X[:, i] = _made_up_texts(n, rng)
-                    continue
-                labels = range(reading.most) if isinstance(reading, TextParser) else getattr(reading, "labels", None)
-                if labels is None:  # dates, in units since their epoch
-                    low, high = part.facts[1].ranges[at]
-                    X[:, i] = low + (high - low) * rng.beta(2.0, 2.0, n)
-                else:
-                    X[:, i] = np.asarray(labels, dtype=object)[rng.integers(len(labels), size=n)]
-        return X
+        return made_up(self._parts(names, domain.d, reach), self._start(names, domain.d, reach), n, rng)
 
     def units(self, columns: Columns) -> Columns:
         parts = self._parts(self.names_, len(columns.names), self._fitted_reach, self.found_)
@@ -399,9 +385,3 @@ def _mapped_by(parts: Sequence[LocatedBlock], X: Array, norm: float, texts: Mapp
     for some in blocks(len(X), width):  # a text has many columns, and each map of a block copies it
         out[some] = mapped(X[some])
     return out
-
-
-def _made_up_texts(n: int, rng: np.random.Generator) -> Words:
-    """Texts of three words of a few."""
-    words = np.array([f"word{i}" for i in range(50)], dtype=object)[rng.zipf(1.5, (n, 3)) % 50]
-    return np.asarray(words[:, 0] + " " + words[:, 1] + " " + words[:, 2])
