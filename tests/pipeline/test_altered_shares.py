@@ -257,6 +257,20 @@ def test_columns_of_a_map_are_counted_each():
     assert all(abs(found[key] - expected[key]) < 0.03 for key in expected)
 
 
+@pytest.mark.parametrize("labels, others", [(["other", "b"], 0.2), (["b", "c"], 0.8)])
+def test_a_declared_category_that_is_called_other_is_none_of_the_others(labels, others):
+    """The name that undeclared values get may be one of the declared, in a fit as in new rows."""
+    table = pd.DataFrame({"k": np.tile(["other", "other", "other", "b", "unheard"], N // 5)})
+    with pytest.warns(DiagnosticWarning, match="values of no declared category"):
+        pipe = make_pipeline(CategoryEncoder({"k": labels}), GaussianMechanism(), epsilon=8).fit(table)
+    assert shares(pipe)["values of no declared category", "k"] == pytest.approx(others, abs=0.03)
+    named = pd.DataFrame({"k": ["other"] * 100})
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        assert pipe[:-1].transform(named).sum() == 100
+    assert len(said) == (labels[0] != "other")
+
+
 def test_rows_clipped_to_a_norm_and_targets_are_counted():
     X = np.random.default_rng(1).standard_normal((N, 3))
     pipe = make_pipeline(NormClipper(0.5), Ridge(y_range=(0, 1)), epsilon=8).fit(X, np.full(N, 7.0))

@@ -18,6 +18,7 @@ from ppdp.transformers.columns.cell_parsers import CellParser, HashParser, Label
 from ppdp.transformers.columns.maps import ColumnFacts, PublicMap
 
 FOUND = "found in the rows, with noise"
+_ANOTHER = -2.0  # code of a cell that is no label, which the name of others may be as well
 
 MISSING = "missing"
 """Name of the category of gaps."""
@@ -203,14 +204,14 @@ class OrdinalCodes(PublicMap):
         if position >= len(self.labels) or not _is_text(self.labels[position]):
             return None
         made = self.categories[position]
-        gap, other = self._position(self.missing, made), self._position(self.other, made)
-        return LabelParser(self.labels[position], None if self.filled else gap, other, typed=True)
+        gap = self._position(self.missing, made)
+        return LabelParser(self.labels[position], None if self.filled else gap, _ANOTHER, typed=True)
 
     def unlisted(self, X: Array) -> NDArray[np.bool_]:
         out = []
-        for column, labels, made in zip(X.T, self.labels, self.categories):
+        for column, labels in zip(X.T, self.labels):
             if _is_text(labels):
-                out.append(column == self._position(self.other, made))
+                out.append(column == _ANOTHER)
             else:
                 out.append(~np.isin(column, np.array(labels, dtype=np.float64)) & ~np.isnan(column))
         return np.column_stack(out)
@@ -233,7 +234,10 @@ class OrdinalCodes(PublicMap):
         out = []
         for column, labels, made in zip(X.T, self.labels, self.categories):
             other, gap = self._position(self.other, made), self._position(self.missing, made)
-            code = column if _is_text(labels) else _found(column, np.array(labels, dtype=np.float64), other)
+            if _is_text(labels):
+                code = np.where(column == _ANOTHER, other, column)
+            else:
+                code = _found(column, np.array(labels, dtype=np.float64), other)
             out.append(np.where(np.isnan(column), gap, code))
         return np.column_stack(out)
 
