@@ -243,7 +243,7 @@ class SignatureError(CertificateError, code="signature"):
 
 
 class DiagnosticWarning(UserWarning):
-    """A label, category, range, unit or column may be another: released shares, a type, a name or an index says so."""
+    """A label, category, range, unit, column, id or ledger may be another: released shares, types or names say so."""
 
 
 class CompositionWarning(UserWarning):

@@ -257,7 +257,7 @@ def test_columns_of_a_map_are_counted_each():
     assert all(abs(found[key] - expected[key]) < 0.03 for key in expected)
 
 
-@pytest.mark.parametrize("labels, others", [(["other", "b"], 0.2), (["b", "c"], 0.8)])
+@pytest.mark.parametrize(("labels", "others"), [(["other", "b"], 0.2), (["b", "c"], 0.8)])
 def test_a_declared_category_that_is_called_other_is_none_of_the_others(labels, others):
     """The name that undeclared values get may be one of the declared, in a fit as in new rows."""
     table = pd.DataFrame({"k": np.tile(["other", "other", "other", "b", "unheard"], N // 5)})

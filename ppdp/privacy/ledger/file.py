@@ -16,6 +16,7 @@ import os
 import secrets
 import sqlite3
 import threading
+import warnings
 import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -25,8 +26,9 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
+from ppdp.core.boundary import outside
 from ppdp.core.checks import choice, number
-from ppdp.exceptions import ImpossibleBudget, InvalidParameter, LedgerError
+from ppdp.exceptions import DiagnosticWarning, ImpossibleBudget, InvalidParameter, LedgerError
 from ppdp.privacy.ledger.privacy_filter import ACCOUNTINGS, Entry, best_order
 
 Link = tuple[int, str]
@@ -120,6 +122,10 @@ _TERMS = "epsilon, delta, accounting, renyi_order, account, entries, checksum"
 _NAME_BYTES = 8
 _LONGEST = 255 - len("-journal")  # bytes of a name, beside which SQLite writes another one
 _FIX_MEMORY = "give Ledger(path=...)."
+_NEW = (
+    "there was no ledger at {0!r}: a new one is made there, without a limit, and nothing that was spent before is in"
+    " it. Fix: the path of the one that is there, Ledger(PATH); or Ledger({0!r}, epsilon=3, delta=1e-6), of a new one."
+)
 _FIX_LOST = f"bring the file back as it was last. A backup gives back what was spent since: with one, {AGAIN}"
 _PATIENCE = 120.0  # seconds to wait for another process to finish its operation
 
@@ -185,6 +191,8 @@ class Store:
                 self.terms = _begin(database, given)
             return
         if not os.path.lexists(path):
+            if given.limit is None:
+                warnings.warn(_NEW.format(str(path)), DiagnosticWarning, stacklevel=outside())
             _begin_file(path, given)
         with self.transaction() as database:
             self.terms = _open(database, given, accounting)

@@ -52,8 +52,9 @@ class Ledger:
     Parameters
     ----------
     path : path-like, optional
-        An SQLite file on a local disk, made if it does not exist; threads and processes may share
-        it. Without it the account lives in the memory of this process only and cannot be pickled.
+        An SQLite file on a local disk, made if it does not exist, with a warning where no limit is given: the path may
+        be mistyped. Threads and processes may share it. Without it the account lives in the memory of this process only
+        and cannot be pickled.
     epsilon, delta : float, optional
         The limit, for each dataset by itself; give both or neither. An existing file keeps the
         limit it was made with: giving none takes the file's.

@@ -3,11 +3,12 @@
 import pickle
 import signal
 import sqlite3
+import warnings
 
 import numpy as np
 import pytest
 
-from ppdp.exceptions import BudgetExceeded, InvalidParameter, LedgerError
+from ppdp.exceptions import BudgetExceeded, DiagnosticWarning, InvalidParameter, LedgerError
 from ppdp.privacy.ledger.ledger import Ledger
 from ppdp.privacy.losses import Pure
 
@@ -33,6 +34,22 @@ def test_another_limit_than_the_recorded_one_is_refused(tmp_path, made_with, ope
     with pytest.raises(LedgerError, match="limit"):
         Ledger(path, *opened_with)
     assert len(Ledger(path)) == 1
+
+
+def test_a_new_file_without_a_limit_is_said(tmp_path):
+    with pytest.warns(DiagnosticWarning, match="no ledger at .*mistyped.db") as said:
+        Ledger(tmp_path / "mistyped.db")
+    assert len(said) == 1
+    assert said[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert Ledger(tmp_path / "mistyped.db").budget is None
+        assert Ledger(tmp_path / "account.sqlite", 1.0, 1e-6).budget == Ledger(tmp_path / "account.sqlite").budget
+        assert Ledger().budget is None
+        warnings.simplefilter("error", DiagnosticWarning)
+        with pytest.raises(DiagnosticWarning):
+            Ledger(tmp_path / "other.db")
+    assert not (tmp_path / "other.db").exists()
 
 
 def test_a_relative_path_still_means_the_same_file_after_chdir(tmp_path, monkeypatch):
