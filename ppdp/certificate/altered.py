@@ -129,7 +129,7 @@ def _few_left(c: Record) -> str | None:
         return None
     names = " and ".join(map(repr, deleting(c)))
     return (
-        f"behind {names} no more than {_percent(share)} of the rows are left, and noise is that of all"
+        f"behind {names} no more than {_percent(share)} of the rows are left with a value, and noise is that of all"
         f" {c.entrance.domain['n_rows']:,}: leave {names} out if rows that look alike are of different people"
     )
 

@@ -348,6 +348,10 @@ class Mechanism(Answering, BaseEstimator):
         """What it has read, number by number, in raw units; what is missing here is shown as it was released."""
         return []
 
+    def share_left(self, domain: Domain, question: QuerySpec) -> tuple[float, float] | None:
+        """Noisy share of the rows that are present with a value, and its standard error, if what it read tells it."""
+        return None
+
     typical_rows = ""  # of which rows :meth:`typical` speaks, in words
 
     def typical(self, domain: Domain, question: QuerySpec) -> Array:

@@ -327,7 +327,7 @@ def store_release(pipe: Any, draft: Draft, outcome: Outcome, issued: Mapping[str
     said = replace(
         record.released,
         single_class=single_class(record, pipe.twins_),
-        share_left=few_left(record, outcome.present),
+        share_left=few_left(record, _present(draft.plan, pipe.twins_[-1][1], outcome)),
         no_range=no_range(record, arrays, [name for name, _ in pipe.twins_]),
     )
     if said != record.released:
@@ -335,6 +335,12 @@ def store_release(pipe: Any, draft: Draft, outcome: Outcome, issued: Mapping[str
         pipe.certificate_ = Certificate.sealed(written(record))
         pipe.release_ = replace(pipe.release_, certificate=pipe.certificate_)
     return record
+
+
+def _present(plan: Plan, last: Any, outcome: Outcome) -> Any:
+    """Noisy share of the rows that stages have left, and its standard error; None where nothing tells it."""
+    m = plan.mechanism
+    return outcome.present if outcome.present is not None or m is None else last.share_left(plan.end[0], m.question)
 
 
 def set_release(pipe: Any, release: Released, record: Record, steps: Sequence[Named]) -> None:

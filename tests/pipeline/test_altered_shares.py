@@ -31,6 +31,7 @@ from ppdp.mechanisms import (
     LaplaceMechanism,
     LinearSVC,
     LogisticRegression,
+    Report,
     Ridge,
     SignMechanism,
 )
@@ -116,7 +117,7 @@ COLUMN = {"age": np.round(AGE)}, {"age": AGE}
 @pytest.mark.repeated("step")
 def test_few_rows_behind_a_deduplicator_are_said(last, step):
     few, many = (make_pipeline(IN_YEARS, step, last(("no", "yes")), epsilon=2.0) for _ in COLUMN)
-    (said,) = (one for one in warned(few, pd.DataFrame(COLUMN[0]), LABELS) if "rows are left" in one)
+    (said,) = (one for one in warned(few, pd.DataFrame(COLUMN[0]), LABELS) if "rows are left with a value" in one)
     assert repr(few.steps[1][0]) in said
     assert said in " ".join(few.certificate_.to_text(full=True).split())
     assert 0.01 < few.certificate_.record.released.share_left < 0.5
@@ -124,6 +125,28 @@ def test_few_rows_behind_a_deduplicator_are_said(last, step):
     if isinstance(step, Deduplicator):
         assert not warned(many, pd.DataFrame(COLUMN[1]), LABELS)
     assert "present" not in "".join(few.release_.arrays)
+
+
+@pytest.mark.parametrize(
+    "last",
+    [
+        GaussianMechanism(),
+        GaussianMechanism("covariance"),
+        GaussianMechanism("count"),
+        GaussianMechanism("histogram"),
+        LaplaceMechanism("mean"),
+        Report(["mean"]),
+    ],
+    ids=str,
+)
+def test_statistics_of_few_rows_behind_a_deduplicator_say_so(last):
+    few, many = (make_pipeline(IN_YEARS, Deduplicator(), last, epsilon=2.0) for _ in COLUMN)
+    (said,) = (one for one in warned(few, pd.DataFrame(COLUMN[0])) if "rows are left with a value" in one)
+    assert "'deduplicator'" in said
+    left = few.certificate_.record.released.share_left
+    assert 0.005 < left < 0.3
+    assert few.certificate_.verify()
+    assert not warned(many, pd.DataFrame(COLUMN[1]))
 
 
 def test_weights_of_classes_are_no_rows_that_are_missing():

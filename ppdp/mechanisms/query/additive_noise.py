@@ -115,6 +115,9 @@ class Query(SharedDocstring, StandaloneQueryMixin):
     def answers(self, columns: Columns, domain: Domain, question: QuerySpec) -> list[Answers]:
         return QUERIES[self.query].answers(self, columns, domain, question)
 
+    def share_left(self, domain: Domain, question: QuerySpec) -> tuple[float, float] | None:
+        return QUERIES[self.query].share_left(self, domain, question)
+
 
 @dataclass(eq=False, repr=False)
 class GaussianMechanism(Query, Mechanism):

@@ -182,6 +182,12 @@ class Report(StandaloneQueryMixin, Mechanism):
         found = (part.answers(own, sigma / factor, columns, domain) for part, own, factor in asked)
         return [answer for answers in found for answer in answers]
 
+    def share_left(self, domain: Domain, question: QuerySpec) -> tuple[float, float] | None:
+        """By the number of values of the column that has most."""
+        told = self.answers(Columns.raw([str(i) for i in range(domain.d)]), domain, question)
+        found = next((one for one in told if one.statistic == "values"), None)
+        return None if found is None else (np.max(found.value) / domain.n, np.max(found.error) / domain.n)
+
     def typical(self, domain: Domain, question: QuerySpec) -> Array:
         """An answer of rows all of which are there, with values spread evenly over their ranges."""
         made, parts = self._made(question)

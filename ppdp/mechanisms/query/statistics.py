@@ -48,6 +48,10 @@ class QueryStatistic(ABC):
         """What it has read, in raw units; rows that are released are a table of their own."""
         return []
 
+    def share_left(self, query: Any, domain: Domain, question: QuerySpec) -> tuple[float, float] | None:
+        """As :meth:`~ppdp.mechanisms.base.Mechanism.share_left`."""
+        return None
+
 
 class Count(QueryStatistic):
     """Weight of the rows that are present."""
@@ -64,6 +68,9 @@ class Count(QueryStatistic):
     def answers(self, query: Any, columns: Columns, domain: Domain, question: QuerySpec) -> list[Answers]:
         count = Answers.plain("count", query.count_, query.deviation)
         return [replace(count, law=query.law, within=(0.0, float(domain.n)))]
+
+    def share_left(self, query: Any, domain: Domain, question: QuerySpec) -> tuple[float, float] | None:
+        return query.count_ / domain.n, query.deviation / domain.n
 
 
 class RowsInPlace(QueryStatistic):
@@ -118,12 +125,15 @@ class Mean(QueryStatistic):
         query.mean_ = within_ball(answer / query.present_, float(domain.require("row_norm")))
 
     def answers(self, query: Any, columns: Columns, domain: Domain, question: QuerySpec) -> list[Answers]:
-        unsure = query.deviation / question.bound if question.parameters["weighted"] else 0.0
+        left = self.share_left(query, domain, question)
+        unsure = 0.0 if left is None else left[1]
         answers = [self._means(query, columns, domain, unsure), *self._moments(query, columns, domain, unsure)]
-        if question.parameters["weighted"]:
-            share = Answers.plain("share of rows present", query.present_, unsure)
-            answers.append(replace(share, law=query.law, within=(0.0, 1.0)))
+        if left is not None:
+            answers.append(replace(Answers.plain("share of rows present", *left), law=query.law, within=(0.0, 1.0)))
         return answers
+
+    def share_left(self, query: Any, domain: Domain, question: QuerySpec) -> tuple[float, float] | None:
+        return (query.present_, query.deviation / question.bound) if question.parameters["weighted"] else None
 
     def _means(self, query: Any, columns: Columns, domain: Domain, unsure: float) -> Answers:
         """A noisy sum over a noisy share of rows, which has an error of ``unsure``."""
@@ -220,6 +230,11 @@ class Histogram(QueryStatistic):
 
     def answers(self, query: Any, columns: Columns, domain: Domain, question: QuerySpec) -> list[Answers]:
         return cell_answers(question.parameters, query.histogram_, query.deviation, query.law, columns, domain)
+
+    def share_left(self, query: Any, domain: Domain, question: QuerySpec) -> tuple[float, float] | None:
+        """By the cells of the first column."""
+        cells = question.parameters["sizes"][0] - 1
+        return query.noisy_answer[:cells].sum() / domain.n, query.deviation * math.sqrt(cells) / domain.n
 
 
 QUERIES: dict[str, QueryStatistic] = {
