@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
 from ppdp.core.adjacency import Adjacency
+from ppdp.core.boundary import outside
 from ppdp.core.domain import Domain
 from ppdp.data.cells import identifiers
 from ppdp.data.column_types import kind_of, type_of_values
@@ -19,13 +21,18 @@ from ppdp.data.engine.disk_cache import scatter_to_slots
 from ppdp.data.frames import column
 from ppdp.data.rows import Rows
 from ppdp.data.stream import Stream
-from ppdp.exceptions import DomainMismatch, InvalidInput, InvalidParameter, InvalidValue
+from ppdp.exceptions import DiagnosticWarning, DomainMismatch, InvalidInput, InvalidParameter, InvalidValue
 from ppdp.privacy.noise.sampler import Noise
 
 NOBODY = -1  # code of a row without an id
 _ROUTED = (
     "fit(X, y, groups=ids); within scikit-learn set_config(enable_metadata_routing=True), then"
     " pipeline.set_fit_request(groups=True), and params={'groups': ids} for cross_validate."
+)
+
+_ROWS = (
+    "groups is a range, which makes every row a person of its own. Fix: the column that says whose each row is,"
+    " groups=X['patient']; or adjacency=Adjacency.add_remove() where nobody has two rows."
 )
 
 
@@ -53,6 +60,8 @@ def check_groups(X: Any, groups: Any, adjacency: Adjacency) -> None:
         raise InvalidInput(what, fix="ids.astype('Int64'), or text.")
     if not matched:
         raise InvalidInput("groups must have one id for every row of X.", fix="ids of the same rows.")
+    if isinstance(groups, range) or type(groups).__name__ == "RangeIndex":
+        warnings.warn(_ROWS, DiagnosticWarning, stacklevel=outside())
 
 
 def _may_be_ids(dtype: Any) -> bool:

@@ -593,6 +593,18 @@ def test_one_id_for_everybody(table):
     _silent(lambda: pipe.fit(table[["age"]], table["outcome"], groups=np.arange(N) // 5))
 
 
+@pytest.mark.parametrize("groups", [range(N), pd.RangeIndex(N)])
+def test_a_range_as_ids(groups, table):
+    pipe = make_pipeline(
+        MinMaxScaler((18, 80)),
+        LogisticRegression((False, True)),
+        adjacency=Adjacency.user_level(1),
+        domain=Domain(n_rows=N),
+        random_state=0,
+    )
+    _warned(lambda: pipe.fit(table[["age"]], table["outcome"], groups=groups), ["every row a person", "groups=X["])
+
+
 @pytest.mark.parametrize(
     ("slip", "words"),
     [
