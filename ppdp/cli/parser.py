@@ -147,7 +147,7 @@ def _add_fits(commands: Any) -> None:
             "--dataset", type=_name, metavar="NAME", help="public name of the private data, for ledger and certificate"
         )
         fit.add_argument("--conditional", action="store_true", help="also write a certificate that is CONDITIONAL")
-        fit.add_argument("--quiet", action="store_true", help="print nothing")
+        fit.add_argument("--quiet", action="store_true", help="print nothing but warnings and errors")
         _header(fit)
         _imports(fit)
         _json(fit)

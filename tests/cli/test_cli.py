@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
+import warnings
 from dataclasses import fields
 from pathlib import Path
 
@@ -25,6 +26,7 @@ from ppdp.cli.main import main
 from ppdp.cli.parser import RUN, commands_of, make_parser
 from ppdp.cli.pipeline_file import read_pipeline_file
 from ppdp.core.keywords import renamed_parameters
+from ppdp.exceptions import DiagnosticWarning
 from ppdp.mechanisms import GaussianMechanism, LogisticRegression
 from ppdp.transformers import MeanImputer, StandardScaler
 
@@ -162,6 +164,17 @@ class TestFit:
     def test_quiet_prints_nothing(self, study, capsys):
         assert fitted(study) == 0
         assert capsys.readouterr() == ("", "")
+
+    @pytest.mark.parametrize("told", ["--quiet", "--json"])
+    def test_warnings_are_printed_where_no_certificate_is(self, told, study, capsys):
+        text = (study / "study.toml").read_text()
+        assert "age = [0, 110]" in text
+        (study / "study.toml").write_text(text.replace("age = [0, 110]", "age = [0, 10]"))
+        with warnings.catch_warnings():
+            warnings.simplefilter("always", DiagnosticWarning)
+            assert main(["fit", "study.toml", "--data", "study.csv", "--out", "out", told]) == 0
+        (line,) = (line for line in capsys.readouterr().err.splitlines() if "clipped" in line)
+        assert line.startswith("ppdp: warning: values clipped")
 
     def test_a_ledger_is_charged_until_it_refuses(self, study, capsys):
         ledger = ["--ledger", "spent.db", "--limit", "6", "2e-5", "--dataset", "people"]
