@@ -266,6 +266,7 @@ LABEL, TARGET, WEIGHT, CLASS, CELL, CLIPPED, SHORTENED, UNLISTED, KEPT, TINY, TI
     "targets of 0",
     "weights tiny beside the largest",
 )
+MISSING = "values missing"
 """What may have been altered in a row."""
 RIGHT, WRONG = "labels predicted right", "labels predicted wrong"
 PREDICTED = (RIGHT, WRONG)
@@ -273,7 +274,8 @@ PREDICTED = (RIGHT, WRONG)
 MOST_ROWS, MOST_ENTRIES = 2**16, 2**22  # that are predicted, of more rows by their public places
 MOST_TERMS = 100_000  # of a score that has the same bits wherever its row stands
 OF_TARGETS = (TARGET, TINY_TARGET, ZERO_TARGET)
-KINDS = (LABEL, *OF_TARGETS, WEIGHT, TINY_WEIGHT, CLASS, KEPT, CELL, CLIPPED, SHORTENED, UNLISTED, TINY, *PREDICTED)
+KINDS = (LABEL, *OF_TARGETS, WEIGHT, TINY_WEIGHT, CLASS, KEPT, CELL, CLIPPED, SHORTENED, UNLISTED, TINY, MISSING)
+KINDS += PREDICTED
 
 _PLAIN = {
     CLIPPED: "values clipped to their range",

@@ -17,6 +17,7 @@ from ppdp.bounds.release import (
     CLIPPED,
     KEPT,
     LABEL,
+    MISSING,
     PREDICTED,
     SHORTENED,
     TARGET,
@@ -39,7 +40,7 @@ NEARLY_ALL = 0.9  # of the rows have a tiny value in some column: fewer may well
 MOSTLY = 0.75  # of the targets that are not 0
 HARDLY = 0.05  # mean recall above that of one answer for all rows
 _LIMITS = {TINY: NEARLY_ALL, TINY_WEIGHT: HALF, **dict.fromkeys((ZERO_TARGET, CLASS, *PREDICTED), math.inf)}
-_BY_COLUMN = frozenset({CELL, CLIPPED, UNLISTED})  # or of all columns together, where these are many
+_BY_COLUMN = frozenset({CELL, CLIPPED, UNLISTED, MISSING})  # or of all columns together, where these are many
 CLEAR = 2.0  # standard errors
 MOST = 12  # shares in one line
 FEW = 3  # classes that are named on page one
@@ -52,6 +53,7 @@ _CHECK = {
     CLIPPED: "do the public ranges hold the values, in their unit? Is a code such as -9 for missing values among them?",
     SHORTENED: "is the public norm in the unit of the columns?",
     UNLISTED: "are the declared categories spelled as the values are?",
+    MISSING: "what an imputer fills in then follows from few rows, or from noise alone. Is it the right column?",
     TINY: "are the public ranges in the values' unit (percent, thousands)? Narrower ones need less noise.",
     TINY_WEIGHT: "is max_weight in the weights' unit? A smaller one needs less noise.",
     TINY_TARGET: "is y_range in the targets' unit? A narrower one needs less noise.",
@@ -214,6 +216,8 @@ def _alerts(found: Diagnostics) -> Iterator[str]:
 
 def _limit(share: Share, found: Diagnostics) -> float:
     """Above which a share is called out."""
+    if share.kind == MISSING:
+        return NEARLY_ALL
     if share.kind == TINY_TARGET:
         zero = sum(one.share for one in found.shares if one.kind == ZERO_TARGET)
         return min(HALF, MOSTLY * (1.0 - min(max(zero, 0.0), 1.0)) + found.error)

@@ -47,7 +47,8 @@ class Marker:
     entry_bound: float | None  # to which, as to the norm, rows are clipped at the entrance
     row_norm: float | None
     gaps: bool  # whether NaN is a declared gap there
-    stages: tuple[tuple[Any, Any, Any], ...]  # public maps of single rows from the first step on: statistics, domain
+    # Public maps of single rows from the first step on: statistics, None of a fitted step for other columns; domain.
+    stages: tuple[tuple[Any, Any, Any], ...]
 
     def __call__(self, values: Any, X: Any, beside: Mapping[str, Marks]) -> Marks:
         """Marks of shape (n, counted), of ``values`` as they were read, ``X`` behind the entrance, and ``beside``."""
@@ -77,9 +78,9 @@ class Marker:
             if self.row_norm is not None:
                 blocks.append(shortened(self._repaired(values), self.row_norm))
             for stage, statistics, domain in self.stages:
-                if stage.alters(domain):
+                if not kinds.isdisjoint(one.kind for one in stage.alters(domain)):
                     blocks.append(stage.altered(X, domain))
-                X = X if stage is self.stages[-1][0] else stage.map_rows(X, statistics)
+                X = X if statistics is None or stage is self.stages[-1][0] else stage.map_rows(X, statistics)
         return blocks
 
     def _beyond(self, values: Array) -> Marks:
@@ -128,6 +129,11 @@ def outside(X: Any, low: Array, high: Array) -> Any:
         np.greater(low, X[part], out=found[part])
         found[part] |= high < X[part]
     return found
+
+
+def missing(X: Any) -> Any:
+    """Which entries are missing; of a sparse array only those that it holds."""
+    return _where(X, np.isnan)
 
 
 def alike(values: Array) -> Any:

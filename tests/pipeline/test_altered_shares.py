@@ -44,6 +44,7 @@ from ppdp.transformers import (
     GridDeduplicator,
     KBinsDiscretizer,
     MeanImputer,
+    MedianImputer,
     MinMaxScaler,
     NormClipper,
     StandardScaler,
@@ -292,6 +293,36 @@ def test_a_declared_category_that_is_called_other_is_none_of_the_others(labels, 
         warnings.simplefilter("always")
         assert pipe[:-1].transform(named).sum() == 100
     assert len(said) == (labels[0] != "other")
+
+
+@pytest.mark.parametrize("imputer", [MeanImputer(), MedianImputer()], ids=str)
+@pytest.mark.parametrize("grouped", [False, True])
+def test_columns_without_values_are_said(imputer, grouped):
+    table = pd.DataFrame({"a": np.where(np.arange(N) % 4, AGE, np.nan), "b": np.nan, "k": ["x", "Y"] * (N // 2)})
+    numbers, kind = MinMaxScaler({"a": (18, 80), "b": (0, 1)}), (CategoryEncoder({"k": ["x", "y"]}), ["k"])
+    if grouped:
+        first = (ColumnTransformer([("n", make_pipeline(numbers, imputer), ["a", "b"]), ("k", *kind)]),)
+    else:
+        first = make_column_map((numbers, ["a", "b"]), kind), imputer
+    pipe = make_pipeline(*first, GaussianMechanism(), epsilon=8)
+    said = [one for one in warned(pipe, table) if "missing" in one]
+    assert len(said) == 1
+    assert "values missing in 'b': " in said[0]
+    found, clipped = shares(pipe), "values clipped"
+    expected = {("values missing", "a"): 0.25, ("values missing", "b"): 1, (clipped, "a"): 0, (clipped, "b"): 0}
+    expected |= {("values of no declared category", "k"): 0.5}
+    expected |= {("values tiny beside their range", "b"): 0} if not grouped else {}
+    assert {key: found[key] for key in expected} == pytest.approx(expected, abs=0.05)
+    assert pipe.certificate_.verify()
+
+
+def test_missing_values_are_counted_where_they_fit_beside_the_others_and_no_model_learns():
+    table = pd.DataFrame({"age": np.where(np.arange(N) % 4, AGE, np.nan)})
+    for last, epsilon, counted in ((GaussianMechanism(), 8, True), (GaussianMechanism(), 0.1, False)):
+        pipe = make_pipeline(IN_YEARS, MeanImputer(), last, epsilon=epsilon).fit(table)
+        assert (("values missing", "age") in shares(pipe)) == counted
+    pipe = make_pipeline(IN_YEARS, MeanImputer(), Ridge(y_range=(0, 1)), epsilon=8).fit(table, AGE / 80)
+    assert ("values missing", "age") not in shares(pipe)
 
 
 def test_rows_clipped_to_a_norm_and_targets_are_counted():

@@ -20,6 +20,7 @@ from ppdp.bounds.release import (
     CLIPPED,
     KEPT,
     LABEL,
+    MISSING,
     PREDICTED,
     SHARES,
     SHORTENED,
@@ -120,14 +121,17 @@ class Counted:
             stages, properties = [], [one for one in properties if one.kind == CLASS]
         predicted = tuple(entrance.predicted(route, domain)) if formula_id == SHARES else ()
         kinds = tuple(dict.fromkeys(one if one.kind == CLASS else Property(one.kind) for one in properties))
-        altered = [one for one in properties if one.kind != TINY]
-        choices = tuple(properties), (*altered, Property(TINY))
-        fewest = kinds if len(kinds) < len(properties) else choices[0]
-        most = min(MOST_COLUMNS, affordable) if len(set(altered)) == len(altered) else 0
+        distinct = [one for one in properties if one.kind != TINY]
+        first, altered = (tuple(one for one in some if one.kind != MISSING) for some in (properties, distinct))
+        choices = tuple(properties), first, (*altered, Property(TINY))
+        kinds = tuple(one for one in kinds if one.kind != MISSING)
+        fewest = kinds if len(kinds) < len(first) else first
+        most = min(MOST_COLUMNS, affordable) if len(set(distinct)) == len(distinct) else 0
         counted = next((one for one in choices if len(one) <= most), fewest)
+        properties = [one for one in properties if one.kind != MISSING or one in counted]
         nobody = [Rows.of(np.empty((0, s.domain.d))) for s, _ in stages]
         maps = tuple(
-            (s.stage, s.stage.prepare(none, s.way, s.domain) if _maps_rows(s, domain) else {}, s.domain)
+            (s.stage, s.stage.prepare(none, s.way, s.domain) if _maps_rows(s, domain) else None, s.domain)
             for none, (s, _) in zip(nobody, stages)
         )
         gaps = domain.missing_rows > 0
@@ -170,8 +174,9 @@ def _properties(route: Route, entrance: Entrance, domain: Domain) -> tuple[list[
             continue  # rows are counted as they came, whether they stay or not
         altered = step.stage.alters(step.domain)
         alone = _maps_rows(step, domain)
-        if group is not None and keeps_width and not (altered or alone):
+        if group is not None and keeps_width and not alone and {one.kind for one in altered} <= {MISSING}:
             passed.add(group)  # other groups are as they were
+            stages.append((step, altered))
             continue
         if group is None and passed:
             break
@@ -182,7 +187,10 @@ def _properties(route: Route, entrance: Entrance, domain: Domain) -> tuple[list[
             break  # a code of a text says nothing by itself
     while stages and not stages[-1][1]:
         stages.pop()
-    return stages, [*properties, *(one for _, altered in stages for one in altered)]
+    found = [*properties, *(one for _, altered in stages for one in altered)]
+    # What is missing is no reason for a release, and models are not hurt by what fills it.
+    only = entrance.labels is not None or all(one.kind == MISSING for one in found)
+    return stages, [one for one in found if one.kind != MISSING] if only else found
 
 
 def _maps_rows(step: Any, domain: Domain) -> bool:

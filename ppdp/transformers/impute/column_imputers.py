@@ -12,9 +12,11 @@ import numpy as np
 
 from ppdp.bounds.column_groups import entries_of
 from ppdp.bounds.deduplication import nobody_absent
+from ppdp.bounds.release import MISSING
 from ppdp.core.checks import columns_of, flag, integer, number, positive
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain, largest_entry
+from ppdp.data.altered import MOST_TINY, Property, missing
 from ppdp.data.noisy_statistics import means_of, observed_counts, observed_sums, only
 from ppdp.data.quantiles import column_quantiles, trimmed_means
 from ppdp.data.rows import Array, Rows
@@ -40,6 +42,19 @@ class Imputer(Transformer):
 
     def units(self, columns: Columns) -> Columns:
         return columns.noted("missing values filled")
+
+    def alters(self, domain: Domain) -> tuple[Property, ...]:
+        names = domain.feature_names or tuple(f"column {i}" for i in range(domain.d))
+        return tuple(Property(MISSING, names[i]) for i in self._counted(domain))
+
+    def altered(self, X: Any, domain: Domain) -> Any:
+        return missing(X[:, self._counted(domain)])
+
+    def _counted(self, domain: Domain) -> list[int]:
+        """Columns whose missing values are counted: those of numbers, of a table that is not wide."""
+        if domain.max_missing == 0 or domain.d > MOST_TINY:
+            return []
+        return [column for column in range(domain.d) if column not in domain.indicators]
 
     def fit_modes(self, domain: Domain, distance: Distance) -> tuple[FitMode, ...]:
         """Exact (moves the rows with missing values) and, if there is one, noisy (moves nothing but what had moved)."""
