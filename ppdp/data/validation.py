@@ -108,8 +108,8 @@ def check_form(estimator: Any, X: Any, coded: Callable[[Any], Any], *, reset: bo
 
 def warn_of_cells(names: Sequence[Any] | None) -> None:
     """Warn of names of columns that read as the cells of a row: names are public, and stand in certificates."""
-    if names is not None and read_as_cells(names):
-        saved = sum(str(name).startswith("Unnamed: ") for name in names) == 1 < len(names)  # the index, by to_csv
+    saved = sum(str(name).startswith("Unnamed: ") for name in names or ()) == 1 < len(names or ())  # index, by to_csv
+    if names is not None and (saved or read_as_cells(names)):
         fix = "pd.read_csv(path, index_col=0)" if saved else "pd.read_csv(path, header=None, names=[...])"
         warnings.warn(
             "names of columns read as the values of a row, as in a table that was read without its header or with an "

@@ -171,11 +171,11 @@ def _predicts(plan: Plan) -> bool:
     if plan.mechanism is None:
         raise InvalidParameter("a pipeline that ends in a transformer has no last answer.", fix="add a mechanism.")
     query = getattr(plan.mechanism.stage, "query", "rows")
-    if not plan.mechanism.stage.predicts and query in ("rows", "utility", "direction"):
+    if not scorable(plan) and query in ("rows", "utility", "direction"):
         what = f"nothing is known by which {type(plan.mechanism.stage).__name__} could be scored."
         fix = "a model, or a query for means, counts, histograms or quantiles."
         raise InvalidParameter(what, stage=plan.mechanism.name, fix=fix)
-    return bool(plan.mechanism.stage.predicts)
+    return scorable(plan)
 
 
 def _result(
@@ -248,8 +248,8 @@ NARROW = 0.2
 
 
 def scorable(plan: Plan) -> bool:
-    """Whether it ends in a model."""
-    return plan.mechanism is not None and bool(plan.mechanism.stage.predicts)
+    """Whether it ends in a model of labels."""
+    return plan.mechanism is not None and bool(plan.mechanism.stage.predicts and plan.mechanism.stage.needs_y)
 
 
 def guessing(plan: Plan) -> float:

@@ -10,7 +10,14 @@ import zoo
 import ppdp
 from ppdp import Adjacency, Domain, Ledger, Pipeline, make_pipeline
 from ppdp.exceptions import DiagnosticWarning, InvalidParameter, MissingBound, NoRoute
-from ppdp.mechanisms import ExponentialMechanism, GaussianMechanism, LinearRegression, LogisticRegression, SignMechanism
+from ppdp.mechanisms import (
+    ExponentialMechanism,
+    GaussianMechanism,
+    KMeans,
+    LinearRegression,
+    LogisticRegression,
+    SignMechanism,
+)
 from ppdp.pipeline import expected
 from ppdp.pipeline.estimator import state_of
 from ppdp.transformers import PCA, CategoryEncoder, MeanImputer, MinMaxScaler, NormClipper, RobustScaler, StandardScaler
@@ -142,7 +149,9 @@ class TestWhereThereIsNone:
         with pytest.raises(MissingBound):
             pipeline(GaussianMechanism()).forecast(epsilons=[1.0])
 
-    @pytest.mark.parametrize("last", [SignMechanism(), GaussianMechanism("rows"), StandardScaler(fit_mode="noisy")])
+    @pytest.mark.parametrize(
+        "last", [KMeans(3), SignMechanism(), GaussianMechanism("rows"), StandardScaler(fit_mode="noisy")]
+    )
     def test_what_nobody_can_score_is_refused(self, last):
         with pytest.raises(InvalidParameter):
             pipeline(last).forecast(SHAPE, epsilons=[1.0])

@@ -202,7 +202,7 @@ def test_a_header_that_is_data(table, tmp_path, capsys):
     _warned(lambda: declare(frame), ["name"])
     pipe = make_pipeline(MinMaxScaler(ranges={"34.5": (18, 80), "41000": (0, 1e5)}), GaussianMechanism())
     _warned(lambda: pipe.fit(frame), ["name"])
-    index = table[["age"]].reset_index().rename(columns={"index": "Unnamed: 0"})
+    index = table[["age", "income"]].reset_index().rename(columns={"index": "Unnamed: 0"})
     _warned(lambda: declare(index), ["index_col=0"])
     frame.to_csv(tmp_path / "rows.csv", index=False)
     assert main(["init", str(tmp_path / "rows.csv")]) == 2

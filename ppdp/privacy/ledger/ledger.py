@@ -190,6 +190,7 @@ class Ledger:
         with self._store.account() as (database, entries):
             earlier = spends.of_dataset(entries, name)
             spends.refuse_other_units(earlier, spend)
+            spends.warn_of_another_case(entries, name)
             if behind is not None:
                 spends.refuse_another_gate(earlier, spend, delta)
             for group in spends.groups((*earlier, spend)):

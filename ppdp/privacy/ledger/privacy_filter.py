@@ -11,6 +11,7 @@ import functools
 import json
 import math
 import operator
+import warnings
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -21,8 +22,9 @@ import numpy as np
 from scipy import optimize, special
 
 from ppdp.core.adjacency import Adjacency
+from ppdp.core.boundary import outside
 from ppdp.core.names import dataset_name
-from ppdp.exceptions import BudgetExceeded, LedgerError
+from ppdp.exceptions import BudgetExceeded, DiagnosticWarning, LedgerError
 from ppdp.privacy.gaussian import gaussian_delta, gaussian_epsilon
 from ppdp.privacy.loss import PrivacyLoss, parts_at_order
 from ppdp.privacy.losses import Part
@@ -104,6 +106,14 @@ def refuse_other_units(earlier: Sequence[Entry], spend: Entry) -> None:
     if spend.block and not spend.adjacency.one_row:
         what = "blocks are for people with one row each: a person with several may be in several blocks."
         raise LedgerError(what, fix="charge the whole dataset: ledger in place of ledger.block(...).")
+
+
+def warn_of_another_case(entries: Sequence[Entry], name: str) -> None:
+    """Warn of a new dataset whose name is that of another one but for capitals: each has a limit of its own."""
+    known = {dataset_name(entry.dataset) for entry in entries}
+    if name not in known and (other := next((one for one in known if one.casefold() == name.casefold()), None)):
+        what = f"the ledger has {other!r}, and {name!r} is another dataset, with a limit of its own."
+        warnings.warn(f"{what} Fix: dataset={other!r} for the same people.", DiagnosticWarning, stacklevel=outside())
 
 
 def refuse_another_gate(earlier: Sequence[Entry], spend: Entry, delta: float) -> None:

@@ -41,7 +41,7 @@ class Imputer(Transformer):
     keeps_units = True
 
     def units(self, columns: Columns) -> Columns:
-        return columns.noted("missing values filled")
+        return columns.noted("missing values filled, error of the last step alone")
 
     def alters(self, domain: Domain) -> tuple[Property, ...]:
         names = domain.feature_names or tuple(f"column {i}" for i in range(domain.d))

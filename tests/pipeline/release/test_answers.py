@@ -102,6 +102,8 @@ class TestRawValuesAgreeWithExactOnes:
             statistic="mean of observed values",
         )
         near(found, X.mean())
+        mean = told(S.MeanImputer(fit_mode="noisy", max_missing=2000), M.GaussianMechanism(), X=X, statistic="mean")
+        assert mean.note.str.contains("missing values filled, error of the last step alone").all()
 
 
 def query_of(parameters):

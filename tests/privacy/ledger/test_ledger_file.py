@@ -52,6 +52,21 @@ def test_a_new_file_without_a_limit_is_said(tmp_path):
     assert not (tmp_path / "other.db").exists()
 
 
+def test_a_name_that_differs_in_capitals_alone_is_said_once():
+    ledger = Ledger(epsilon=3.0, delta=1e-5)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", DiagnosticWarning)
+        for name in ("clinic", "clinic ", "ward"):
+            ledger.reserve(mu=0.01, dataset=name)
+        with pytest.raises(DiagnosticWarning, match="dataset='clinic'"):
+            ledger.reserve(mu=0.01, dataset="Clinic")
+        assert len(ledger) == 3
+        warnings.simplefilter("ignore", DiagnosticWarning)
+        ledger.reserve(mu=0.01, dataset="Clinic")
+        warnings.simplefilter("error", DiagnosticWarning)
+        ledger.reserve(mu=0.01, dataset="Clinic")
+
+
 def test_a_relative_path_still_means_the_same_file_after_chdir(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     ledger = Ledger("account.sqlite")
