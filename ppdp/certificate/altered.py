@@ -74,19 +74,19 @@ def alerts(c: Record) -> list[str]:
     """Warnings: of few rows left or kept, of a model of one class, of columns without a range, and of shares clearly
     above a tenth (tiny: half).
     """
-    of_released = filter(None, (_few_left(c), single_class_in_words(c), _no_range(c)))
+    of_released = filter(None, (_few_left(c), single_class_in_words(c), *_no_range(c)))
     if c.diagnostics is None:
         return [*of_released]
     return [*of_released, *_no_better_than_a_constant(c, c.diagnostics), *_alerts(c.diagnostics)]
 
 
 def ranged(c: Record, release: ReleaseRecord) -> list[str]:
-    """Columns whose ranges were released by it, if it is of ranges."""
+    """Columns whose ranges or categories were released by it, if it is of these."""
     kind, at, group = release.statistic.partition(AT)
     facts = c.domains[release.at]
     start = span_of(Domain.from_dict(facts), group)[1] if at else 0
     names = facts.get("feature_names")
-    positions = [start + i for i in release.parameters["columns"]] if kind == "ranges" else []
+    positions = [start + i for i in release.parameters["columns"]] if kind in ("ranges", "categories") else []
     return [f"x{i}" if names is None else names[i] for i in positions]
 
 
@@ -146,14 +146,21 @@ def single_class_in_words(c: Record) -> str | None:
     )
 
 
-def _no_range(c: Record) -> str | None:
-    if c.released.no_range is None:
-        return None
-    return (
-        f"{', '.join(map(repr, c.released.no_range))}: no range shows in the released counts. Are values beyond 1e12"
-        " (milliseconds, numbers of accounts), within 1e-9 of 0, or hardly any? Declare the range, or multiply by a"
-        " public number first"
-    )
+def _no_range(c: Record) -> Iterator[str]:
+    empty = c.released.no_range or ()
+    of_categories = (release for release in c.releases if release.statistic.partition(AT)[0] == "categories")
+    labelled = {name for release in of_categories for name in ranged(c, release)}
+    if ranges := [name for name in empty if name not in labelled]:
+        yield (
+            f"{', '.join(map(repr, ranges))}: no range shows in the released counts. Are values beyond 1e12"
+            " (milliseconds, numbers of accounts), within 1e-9 of 0, or hardly any? Declare the range, or multiply by a"
+            " public number first"
+        )
+    if labels := [name for name in empty if name in labelled]:
+        yield (
+            f"{', '.join(map(repr, labels))}: no category shows in the released counts. Has every row a value of its"
+            " own, as an id is? Leave the column out, or declare its categories"
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from scipy.special import logit
 import ppdp.certificate.record as records
 from ppdp.bounds import FORMULAS, lookup
 from ppdp.bounds.release import share_parameters
+from ppdp.bounds.statistics import CATEGORY_NUMBERS
 from ppdp.certificate.altered import ranged
 from ppdp.certificate.document import Certificate
 from ppdp.certificate.facts import with_sources
@@ -218,12 +219,15 @@ def single_class(record: records.Record, twins: Sequence[tuple[str, Any]]) -> st
 
 
 def no_range(record: records.Record, arrays: Mapping[str, Array], names: Sequence[str]) -> tuple[str, ...] | None:
-    """Columns whose range was to be seen in released counts, and does not show there."""
+    """Columns whose range or categories were to be seen in released counts, and do not show there."""
     missing = []
     for release in record.releases:
         if columns := ranged(record, release):
             answer = arrays[f"{names[release.at]}.{release.statistic}"]
-            empty = without_range(answer, len(columns), release.noise_scale)
+            if most := release.parameters.get("max_categories"):
+                empty: Any = [not one.any() for one in np.split(answer, CATEGORY_NUMBERS * np.cumsum(most)[:-1])]
+            else:
+                empty = without_range(answer, len(columns), release.noise_scale)
             missing += [column for column, none in zip(columns, empty) if none]
     return tuple(missing) or None
 

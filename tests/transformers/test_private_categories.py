@@ -16,7 +16,14 @@ import ppdp
 from ppdp import Adjacency, ColumnTransformer, Domain, Pipeline, make_column_map
 from ppdp.certificate import verify
 from ppdp.data.categories import MISSING, OTHER, text_of, texts_of
-from ppdp.exceptions import InvalidParameter, MissingBound, MissingBudget, NonNumericData, UnsupportedOrder
+from ppdp.exceptions import (
+    DiagnosticWarning,
+    InvalidParameter,
+    MissingBound,
+    MissingBudget,
+    NonNumericData,
+    UnsupportedOrder,
+)
 from ppdp.mechanisms import GaussianMechanism, LogisticRegression
 from ppdp.transformers import PCA, CategoryEncoder, MeanImputer, MinMaxScaler
 
@@ -377,3 +384,14 @@ def test_it_is_refused_beside_private_categories_and_alone():
         Pipeline(steps, epsilon=1.0).fit(X, y)
     with pytest.raises(MissingBudget):
         mode_encoder().fit(X[["ward", "code"]])
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+def test_columns_of_which_no_category_shows_are_said(grouped):
+    X = table()[0].assign(id=[f"person {i}" for i in range(N)])
+    first = ColumnTransformer([("c", encoder(), ["city", "id"])]) if grouped else encoder()
+    with pytest.warns(DiagnosticWarning, match="^'id': no category shows in the released counts"):
+        pipe = ppdp.make_pipeline(first, GaussianMechanism(), epsilon=4.0).fit(X)
+    assert pipe.certificate_.record.released.no_range == ("id",)
+    assert "no category shows" in " ".join(pipe.certificate_.to_text(full=True).split())
+    assert pipe.certificate_.verify()

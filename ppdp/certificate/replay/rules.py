@@ -301,7 +301,7 @@ def released_rules(c: Record) -> Iterator[str]:
         yield "released.single_class: no model predicts a public class."
     empty, columns = c.released.no_range, {name for release in c.releases for name in ranged(c, release)}
     if empty is not None and not (empty and set(empty) <= columns):
-        yield "released.no_range: no ranges of these columns were released."
+        yield "released.no_range: neither ranges nor categories of these columns were released."
 
 
 def _status(c: Record) -> Iterator[str]:
