@@ -92,7 +92,7 @@ def _decoded(held: Any, position: int) -> Any:
 def numbers(values: Any) -> Cells:
     """Every cell of a column or an array as float64."""
     kind = values.dtype
-    if kind.kind not in "biuf" or not is_of_a_library(kind):
+    if kind.kind not in "biuf" or not is_of_a_library(kind) or _is_half(kind):
         return _numbers_of(objects(values))
     if not isinstance(kind, np.dtype):  # pandas' own numbers and truth values, with gaps
         read = values.to_numpy(dtype=np.float64, na_value=np.nan)
@@ -101,6 +101,11 @@ def numbers(values: Any) -> Cells:
     else:
         read = np.asarray(values, dtype=np.float64)
     return Cells(read, _none(read.shape))
+
+
+def _is_half(kind: Any) -> bool:
+    """Whether Arrow holds numbers of 16 bits there, which older versions do not hand out beside a missing one."""
+    return str(kind).startswith("halffloat")
 
 
 def _numbers_of(cells: NDArray[np.object_]) -> Cells:
@@ -117,6 +122,8 @@ def dates(column: Any, *, unit: float = 1.0, epoch: float = 0.0, form: str | Non
 
     def seconds(cell: Any) -> float:
         cell = plain(cell)
+        if isinstance(cell, Decimal):
+            cell = float(cell)
         if type(cell) not in (int, float):
             return _seconds(cell, form)
         if math.isinf(cell):
@@ -130,6 +137,7 @@ def codes(column: Any, labels: Sequence[Any]) -> Cells:
     """Position of every cell of a column among public labels."""
     own = isinstance(column.dtype, np.dtype)
     fixed = is_of_a_library(column.dtype) and column.dtype.kind in ("biufU" if own else "biuf")
+    fixed = fixed and not _is_half(column.dtype)
     if isinstance(column, np.ma.MaskedArray) or not fixed:
         return _looked_up(column, labels)
     if own:

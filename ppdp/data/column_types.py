@@ -63,7 +63,8 @@ def seconds_of_instants(column: Any) -> tuple[Array, Mask]:
     if hasattr(kind, "pyarrow_dtype"):
         import pyarrow as pa
 
-        held = pa.chunked_array(pa.array(column))
+        held = pa.array(column)  # older versions give chunks, of which there may be none
+        held = held if isinstance(held, pa.ChunkedArray) else pa.chunked_array([held])
         instants = (held.cast(pa.timestamp(held.type.unit)) if pa.types.is_timestamp(held.type) else held).to_numpy()
     elif hasattr(column, "dt"):
         instants = (column if isinstance(kind, np.dtype) else column.dt.tz_convert(None)).to_numpy()

@@ -24,7 +24,7 @@ from ppdp.core.domain import Domain
 from ppdp.core.names import LONGEST_NAME, read_as_cells, repeated
 from ppdp.data.altered import Marker, Marks, tiny
 from ppdp.data.cells import Cells, numbers
-from ppdp.data.column_types import kind_of, type_of_values
+from ppdp.data.column_types import NESTED, described, kind_of, type_of_values
 from ppdp.data.deferred_input import DeferredTable
 from ppdp.data.frames import cells, column, column_alone, matrix, opened
 from ppdp.data.parallel import in_parallel, pieces
@@ -99,6 +99,7 @@ def check_form(estimator: Any, X: Any, coded: Callable[[Any], Any], *, reset: bo
     kinds = {str(name): kind for name, kind in schema.dtypes.items()} if hasattr(schema, "columns") else {"": X.dtype}
     if any(getattr(kind, "kind", "O") == "c" for kind in kinds.values()):
         raise InvalidInput("Complex data not supported: X must hold real numbers.", fix="X.real, or no such column.")
+    kinds = {name: type_of_values(kind) for name, kind in kinds.items()}
     times = [name for name, kind in kinds.items() if _is_time(kind)]
     if times:
         lengths = [name for name in times if str(kinds[name]).lower().startswith(("time", "duration"))]
@@ -249,11 +250,11 @@ def check_labels(X: Any, y: Any, estimator: Any, *, unbounded: bool = False) -> 
         kind, filler = y.dtype, _filler(y.shape, unbounded=unbounded)
     except Exception:  # of a container that does not keep to its own form
         kind, filler = None, np.empty(0)
-    if kind is None or kind.kind == "V" or issparse(y):
+    if kind is None or kind.kind == "V" or described(type_of_values(kind)) in NESTED or issparse(y):
         raise InvalidInput("y must be a column of labels.", fix="one label for every row: y=table['its column'].")
     if kind.kind == "c":
         raise InvalidInput("Complex data not supported: y must hold labels or real numbers.", fix="y.real.")
-    if _is_time(kind):
+    if _is_time(type_of_values(kind)):
         what = "y holds dates or durations, which are neither labels nor numbers."
         raise InvalidInput(what, fix="(y - pd.Timestamp('2020-01-01')).dt.days; of durations, y.dt.days.")
     _publicly(lambda: column_or_1d(filler, warn=True))

@@ -24,6 +24,7 @@ from ppdp.exceptions import (
     InvalidInput,
     InvalidParameter,
     InvalidValue,
+    PpdpError,
     UnknownParameter,
     UnsupportedOrder,
 )
@@ -63,6 +64,8 @@ def check_weights(X: Any, weights: Any, domain: Domain) -> Any:
         found = X.empty(weights) if isinstance(X, DeferredTable) else column(weights)
         kind, sized = found.dtype, found.ndim == 1 and not issparse(found)
         matched = isinstance(X, DeferredTable) or len(found) == np.shape(X)[0]
+    except PpdpError:
+        raise
     except Exception:  # of a container that does not keep to its own form
         kind, sized, matched = None, False, False
     if not sized:

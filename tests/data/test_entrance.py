@@ -12,9 +12,9 @@ import pytest
 import refusals
 from refusals import NAME, N, classifier, frame, labels, mean, quotes, rows
 
-from ppdp import Ledger, PrivateSearchCV
+from ppdp import Ledger, PrivateSearchCV, make_pipeline
 from ppdp.exceptions import BudgetExceeded, InvalidInput, InvalidParameter, InvalidValue, NonNumericData, PpdpError
-from ppdp.mechanisms import GaussianMechanism, Ridge
+from ppdp.mechanisms import GaussianMechanism, LogisticRegression, Ridge
 from ppdp.transformers import MinMaxScaler, NormClipper, RowMap
 
 drawn, refused = refusals.drawn, refusals.refused
@@ -142,7 +142,7 @@ class TestCells:
             mean(NormClipper()).fit(X)
 
     @pytest.mark.parametrize("values", [[datetime.date(2001, 2, 3)] * N, [datetime.time(1)] * N])
-    @pytest.mark.parametrize("make", [pl.Series, pa.array])
+    @pytest.mark.parametrize("make", [pl.Series, pa.array, lambda cells: pa.array(cells).dictionary_encode()])
     def test_dates_are_refused_by_their_type_also_under_repair(self, refused, make, values):
         X = type(make([1])).__module__.startswith("polars")
         X = (pl.DataFrame if X else pa.table)({"a": rows()[:, 0], "b": make(values)})
@@ -165,6 +165,7 @@ DATES = {
     "periods": pd.period_range("2001", periods=N, freq="D"),
     "polars": pl.Series([datetime.date(2001, 2, 3)] * N),
     "Arrow": pa.array([datetime.timedelta(1)] * N),
+    "categories": pa.array([datetime.date(2001, 2, 3)] * N).dictionary_encode(),
 }
 
 
@@ -173,6 +174,14 @@ class TestLabels:
     @pytest.mark.parametrize("what", DATES)
     def test_dates_are_none(self, refused, what, invalid):
         refused(InvalidInput, classifier(on_invalid=invalid), rows(), DATES[what], says="dates or durations")
+
+    @pytest.mark.parametrize("cell", [["a"], {"x": 1}])
+    def test_lists_are_none(self, refused, cell):
+        model = LogisticRegression(max_iter=3)  # without classes, which are found in the rows
+        pipe = make_pipeline(NormClipper(), model, epsilon=1.0, delta=1e-4, on_invalid="repair")
+        table = pa.table({"a": rows()[:, 0], "y": [cell] * N})
+        for X in (table, table.to_reader()):
+            refused(InvalidInput, pipe, X, "y", says="column of labels")
 
     def test_a_duration_in_a_cell_is_unknown(self):
         y = [np.timedelta64(int(code), "s") for code in labels()]

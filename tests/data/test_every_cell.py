@@ -463,6 +463,22 @@ def test_dictionaries_that_arrow_misreads_are_read_as_their_numbers():
     assert np.isnan(numbers(column(nothing)).values).tolist() == [True, True]
 
 
+def test_decimals_are_dates_as_other_numbers_are():
+    held = pa.array([decimal.Decimal("1.5"), None])
+    for cells in (held.dictionary_encode(), pl.Series(held.to_pylist(), dtype=pl.Object)):
+        read = dates(column(cells), unit=2.0).values
+        assert read[0] == 3.0
+        assert np.isnan(read[1])
+    assert dates(objects([decimal.Decimal("sNaN"), decimal.Decimal("1E+999999999")])).improper.all()
+
+
+@pytest.mark.parametrize("cell", [decimal.Decimal("1.5"), datetime.time(1), datetime.date(2020, 1, 1)])
+def test_frames_with_categories_that_pandas_cannot_make_empty_are_refused_by_their_type(cell):
+    frame = pd.DataFrame({"a": pd.arrays.ArrowExtensionArray(pa.array([cell]).dictionary_encode())})
+    with pytest.raises(InvalidInput, match="some column has a type"):
+        form_of(frame)
+
+
 def test_no_cell_of_an_index_is_looked_up():
     pipe, X, y, _ = fit_of("numbers", spread([0.25, -0.5], {}))
     X.index = pd.Index(objects([raising(SystemExit)(), *X.index[1:]]))

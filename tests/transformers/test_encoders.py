@@ -22,7 +22,15 @@ from ppdp.exceptions import (
     UnsupportedOrder,
 )
 from ppdp.mechanisms import GaussianMechanism, LogisticRegression
-from ppdp.transformers import CategoryEncoder, DateEncoder, MeanImputer, MinMaxScaler, RowMap, StandardScaler
+from ppdp.transformers import (
+    CategoryEncoder,
+    DateEncoder,
+    FeatureHasher,
+    MeanImputer,
+    MinMaxScaler,
+    RowMap,
+    StandardScaler,
+)
 
 WARDS = pd.DataFrame({"ward": ["A", "B", None, "Z"]})
 DAY = 86_400.0
@@ -108,6 +116,13 @@ class TestCategories:
         with ppdp.Ledger() as account, pytest.raises(NonNumericData, match="its declared categories are text"):
             pipe.fit(pd.DataFrame({"ward": column}))
         assert not account.entries()
+
+    @pytest.mark.parametrize("step", [CategoryEncoder("private", max_categories=2), FeatureHasher(2)])
+    def test_categories_that_are_dates_are_refused_as_dates_are(self, step):
+        days = pa.array([dt.date(2020, 1, 1)] * 2).dictionary_encode()
+        pipe = Pipeline([("days", make_column_map((step, ["day"]))), ("mean", GaussianMechanism())])
+        with pytest.raises(NonNumericData, match="'day' holds dictionary"):
+            pipe.fit(pa.table({"day": days}))
 
 
 class TestDates:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from ppdp.core.names import MOST_NAMES
 from ppdp.core.private_files import check_temporary, is_of_a_full_disk, no_room, private_path
-from ppdp.data.engine.files import check_fragments, files_at, without_values
+from ppdp.data.engine.files import check_fragments, files_at, typed_by_cells, without_values
 from ppdp.data.engine.partitions import check_nested, is_empty, roomy, typed
 from ppdp.data.engine.source import BlockSource, aligned
 from ppdp.data.parallel import PIECE, ROOM, block_rows, workers
@@ -45,6 +45,8 @@ def opened(data: Any) -> BlockSource | None:
     import pyarrow as pa
     import pyarrow.dataset as ds
 
+    if type(data).__module__ in ("pyarrow._csv", "pyarrow._json"):
+        raise typed_by_cells()
     if isinstance(data, pa.RecordBatchReader):
         return _Spooled(data)
     if isinstance(data, ds.InMemoryDataset):  # of which some can be read only once
@@ -83,7 +85,7 @@ def _of_paths(paths: Sequence[str]) -> BlockSource:
 
 
 @contextmanager
-def _unquoted(fragment: Any = None) -> Iterator[None]:
+def _unquoted(fragment: Any = None, what: str = "", fix: str = "write it again, whole.") -> Iterator[None]:
     """Errors of pyarrow and of the system about a fragment or any of them, without what they quote."""
     failed = full = False
     try:
@@ -95,7 +97,7 @@ def _unquoted(fragment: Any = None) -> Iterator[None]:
     if full:
         raise no_room("entrance")
     if failed:
-        raise InvalidInput(f"{_named(fragment)} cannot be read as what its name says.", fix="write it again, whole.")
+        raise InvalidInput(what or f"{_named(fragment)} cannot be read as what its name says.", fix=fix)
 
 
 def _named(fragment: Any) -> str:
@@ -256,22 +258,25 @@ def rows_between(groups: Sequence[ArrowSource], starts: NDArray[np.intp], first:
 
 
 def _batches(fragment: Any, schema: Any, names: list[str]) -> Iterator[Any]:
-    """Rows of a fragment. Of Parquet a few pages at once: a scan of a dataset would hold a whole row group."""
+    """Rows of a fragment. Of Parquet a few pages at once: a scan of a dataset would hold a whole row group.
+
+    Nor does a scan know more categories than the codes of a file have room for.
+    """
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
     rows = block_rows(len(names))
     if getattr(getattr(fragment, "format", None), "default_extname", "") == "parquet":
         form = {"buffer_size": BUFFER, "pre_buffer": False, "read_dictionary": coded(fragment.physical_schema)}
         with fragment.open() as file, pq.ParquetFile(file, **form) as own:
-            given = own.schema_arrow
-            stored = [name for name in names if given.get_field_index(name) >= 0]
-            if stored and all(given.field(name).equals(schema.field(name)) for name in stored):
+            held = {field.name: field.type for field in own.schema_arrow}
+            stored = [name for name in names if held.get(name, pa.null()) != pa.null()]
+            if stored and all(held[name] == schema.field(name).type for name in stored):
                 groups = [group.id for group in fragment.row_groups]
                 several = workers() > 2  # else the other one is at work on what was read
                 read = partial(own.iter_batches, batch_size=rows, use_threads=several)
-                absent = [name for name in names if name not in stored]
-                keys = fragment.scanner(schema=schema, columns=absent).head(1)
-                beside = partial(_beside, keys, names)
+                keys = fragment.scanner(schema=schema, columns=[name for name in names if name not in held]).head(1)
+                beside = partial(_beside, keys, pa.schema([schema.field(name) for name in names]))
                 if len(stored) <= WIDE:
                     yield from map(beside, read(row_groups=groups, columns=stored))
                 else:
@@ -285,14 +290,15 @@ def _batches(fragment: Any, schema: Any, names: list[str]) -> Iterator[Any]:
     )
 
 
-def _beside(keys: Any, names: list[str], batch: Any) -> Any:
-    """Rows of a file, and in each of them what the first of its rows has of the keys that its folder is named by."""
+def _beside(keys: Any, wanted: Any, batch: Any) -> Any:
+    """Rows of a file, with the keys of its folder, which its first row has, and columns of which it has no value."""
     import pyarrow as pa
 
     first = pa.array(np.zeros(batch.num_rows, np.int64))
-    for name, key in zip(keys.column_names, keys.columns):
-        batch = batch.append_column(name, key.combine_chunks().take(first))
-    return batch.select(names)
+    found = {name: key.combine_chunks().take(first) for name, key in zip(keys.column_names, keys.columns)}
+    found |= dict(zip(batch.schema.names, batch.columns))
+    columns = [found[one.name] if one.name in found else pa.nulls(batch.num_rows, one.type) for one in wanted]
+    return pa.RecordBatch.from_arrays(columns, schema=wanted)
 
 
 def _decoded_bytes(schema: Any, names: list[str], rows: int) -> float:
@@ -348,20 +354,31 @@ def _stored_as(kind: Any) -> Any:
     return pa.int32() if kind == pa.time32("s") else kind
 
 
+_VIEWS = {"string_view": "large_string", "binary_view": "large_binary"}  # as polars' categories are
+
+
 def _kept(kind: Any) -> Any:
-    """The type itself; of categories for which Parquet has no dictionary that of their values."""
+    """The type itself; of categories for which Parquet has no dictionary that of their values, or of whole texts."""
+    import pyarrow as pa
     import pyarrow.types as of
 
-    own = kind.value_type if of.is_dictionary(kind) else kind
+    if not of.is_dictionary(kind):
+        return kind
+    own = kind.value_type
+    if str(own) in _VIEWS:
+        return pa.dictionary(kind.index_type, pa.type_for_alias(_VIEWS[str(own)]), kind.ordered)
     texts = of.is_string(own) or of.is_large_string(own) or of.is_binary(own) or of.is_large_binary(own)
     return kind if texts else own
 
 
 def _as_kept(cells: Any, kind: Any) -> Any:
     """The same cells, without a missing value among the values of their dictionary: Parquet has none there."""
-    if hasattr(cells, "dictionary") and (cells.type != kind or cells.dictionary.null_count):
-        plain = cells.dictionary_decode()
-        return plain if cells.type != kind else plain.dictionary_encode()
+    if hasattr(cells, "dictionary"):
+        if str(cells.dictionary.type) in _VIEWS:
+            cells = cells.cast(kind)
+        if cells.type != kind or cells.dictionary.null_count:
+            plain = cells.dictionary_decode()
+            return plain if cells.type != kind else plain.dictionary_encode()
     return cells
 
 
@@ -374,13 +391,15 @@ class _Spooled(ArrowSource):
         import pyarrow.parquet as pq
 
         check_temporary()
-        check_nested(reader.schema)
         kept = pa.schema([pa.field(field.name, _kept(field.type)) for field in reader.schema])
+        check_nested(kept, written=True)
         stored = pa.schema([pa.field(field.name, _stored_as(field.type)) for field in kept])
         self._place = ExitStack()
         try:
             file = self._place.enter_context(private_path())
-            with _unquoted(), pq.ParquetWriter(file, stored, compression="lz4") as writer:
+            what = "rows of a reader cannot be written down: it fails, or some column has a type that Parquet lacks."
+            fix = "columns of numbers, text, categories or dates; or a file in Parquet."
+            with _unquoted(None, what, fix), pq.ParquetWriter(file, stored, compression="lz4") as writer:
                 for batch in reader:
                     columns = list(map(_as_kept, batch.columns, kept.types))
                     writer.write_table(pa.table(columns, kept.names).cast(stored))

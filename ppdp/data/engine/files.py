@@ -41,12 +41,17 @@ def check_distinct(identified: Iterable[tuple[Any, str]]) -> None:
         seen[identity] = name
 
 
+def typed_by_cells() -> InvalidInput:
+    """The error of readers that find the types of columns in cells."""
+    what = "columns of CSV and JSON have the types that their first cells are of, and any other cell stops a fit."
+    fix = "pyarrow.dataset.write_dataset(dataset, folder, format='parquet'), and the folder; or pd.read_csv(path)."
+    return InvalidInput(what, fix=fix)
+
+
 def check_fragments(fragments: Sequence[Any]) -> None:
     """Refuse fragments of a dataset whose types are what some cells are, or of which two hold the same rows."""
     if {"csv", "json"} & {getattr(getattr(one, "format", None), "default_extname", "") for one in fragments}:
-        what = "columns of CSV and JSON have the types that their first cells are of, and any other cell stops a fit."
-        fix = "pyarrow.dataset.write_dataset(dataset, folder, format='parquet'), and the folder; or pd.read_csv(path)."
-        raise InvalidInput(what, fix=fix)
+        raise typed_by_cells()
     files = [(_of_fragment(fragment), fragment) for fragment in fragments]
     shared = {identity for identity, times in Counter(identity for identity, _ in files).items() if times > 1}
     for identity in shared - {None}:  # parts of one file, which may be different row groups

@@ -20,8 +20,8 @@ def schema_of(kinds: Iterable[tuple[str, Any]]) -> Any:
     import pandas as pd
     import pyarrow as pa
 
-    form = _with_texts(pd.DataFrame({name: pd.Series(dtype=kind) for name, kind in kinds}))
     try:
+        form = _with_texts(pd.DataFrame({name: pd.Series(dtype=kind) for name, kind in kinds}))
         schema = pa.Schema.from_pandas(form, preserve_index=False)
     except (pa.ArrowException, TypeError):
         fix = "frame.astype(...) to numbers, text, categories or dates; sparse columns to dense ones."
@@ -206,14 +206,21 @@ def is_empty(there: Any, kind: Any) -> bool:
         return False
 
 
-def check_nested(schema: Any) -> None:
-    """Refuse categories within lists, which Arrow cannot join: one that another part lacks would stop a fit."""
+def check_nested(schema: Any, *, written: bool = False) -> None:
+    """Refuse categories within lists, which Arrow cannot join: one that another part lacks would stop a fit.
+
+    Where rows are ``written`` down, seconds within lists as well, of which Parquet refuses the farthest.
+    """
     import pyarrow as pa
 
+    refused = {"dictionary<": ("categories", "text there, as by polars' cast(pl.List(pl.String)).")}
+    if written:
+        refused["timestamp[s"] = "instants in seconds", "microseconds there."
     for field in schema:
-        if "dictionary<" in str(field.type) and not pa.types.is_dictionary(field.type):
-            what = f"{field.name!r} holds categories within lists or structures."
-            raise InvalidInput(what, fix="text there, as by polars' cast(pl.List(pl.String)).")
+        if not (pa.types.is_dictionary(field.type) or pa.types.is_timestamp(field.type)):
+            for words, (what, fix) in refused.items():
+                if words in str(field.type):
+                    raise InvalidInput(f"{field.name!r} holds {what} within lists or structures.", fix=fix)
 
 
 def _with_texts(frame: Any, schema: Any = None) -> Any:

@@ -172,14 +172,19 @@ class WordsParser:
 
     def learned(self, column: Any, name: Any) -> tuple[Array, Words]:
         """The column as codes of its texts, and these texts, which are private."""
-        if kind_of(column.dtype) in ("date", "none"):
+        if _is_of_dates(column.dtype) or kind_of(column.dtype) == "none":
             fix = "text; FeatureHasher for lists and mappings, DateEncoder for dates, or leave the column out."
             _refuse(column.dtype, name, "words are declared", fix)
         return coded_texts(column)
 
 
+def _is_of_dates(dtype: Any) -> bool:
+    """Whether its cells are dates, also as categories, which files decode that have no such ones."""
+    return kind_of(type_of_values(dtype)) == "date"
+
+
 def _check_category(column: Any, name: Any) -> None:
-    if kind_of(column.dtype) in ("date", "none"):
+    if _is_of_dates(column.dtype) or kind_of(column.dtype) == "none":
         fix = "DateEncoder for dates, or leave the column out."
         _refuse(column.dtype, name, "categories are text, numbers or truths", fix)
 

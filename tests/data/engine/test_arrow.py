@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
+from pyarrow import csv
 
 from ppdp import Adjacency, Domain, make_pipeline
 from ppdp.cli.data_files import open_source
@@ -104,6 +105,35 @@ def test_all_values_of_a_column_may_be_missing_in_a_file(cells, where, tmp_path)
         assert read(source)["a"].to_pylist() == [cell for part in parts for cell in part.to_pylist()]
 
 
+@pytest.mark.parametrize("nullable", [True, False])
+def test_a_file_has_many_categories_also_where_another_column_has_no_value_or_none_may_be_missing(nullable, tmp_path):
+    """A scan of the file knows as many as its codes, of which a row group may have more: one cell would stop a fit."""
+    cells = [f"{i:03}" for i in range(130)]
+    few = [pa.array([cell]).dictionary_encode().cast(pa.dictionary(pa.int8(), pa.string())) for cell in cells]
+    beside = pa.nulls(130, pa.null() if nullable else pa.float64())
+    form = pa.schema([pa.field("a", few[0].type, nullable), ("b", beside.type)])
+    pq.write_table(pa.table([pa.chunked_array(few), beside], schema=form), tmp_path / "1.parquet")
+    pq.write_table(pa.table({"a": few[0], "b": [0.5]}), tmp_path / "0.parquet")
+    with opened(str(tmp_path)) as source:
+        assert read(source)["a"].to_pylist() == [cells[0], *cells]
+        assert read(source)["b"].to_pylist() == [0.5] + [None] * 130
+
+
+def test_a_reader_may_have_categories_of_views_as_polars_makes_them():
+    views = pa.array(["a", "b", None], pa.string_view())
+    held = pa.DictionaryArray.from_arrays(pa.array([0, 1, 2, None], pa.uint32()), views)
+    with opened(pa.table({"a": held}).to_reader()) as source:
+        assert read(source, ["a"])["a"].to_pylist() == ["a", "b", None, None]
+
+
+@pytest.mark.parametrize("far", [1, 2**62])
+def test_seconds_within_lists_of_a_reader_are_refused_whatever_they_are(far):
+    """Parquet, in which the rows are written down, takes no far ones."""
+    held = pa.array([[far]], pa.list_(pa.int64())).cast(pa.list_(pa.timestamp("s")))
+    with pytest.raises(InvalidInput, match="instants in seconds within lists"):
+        opened(pa.table({"a": held}).to_reader())
+
+
 def test_views_of_lists_beside_a_file_without_values_are_refused_before_they_are_read(tmp_path):
     for place, part in enumerate([pa.array([["a"]], pa.list_view(pa.string())), pa.nulls(1)]):
         pq.write_table(pa.table({"a": part}), tmp_path / f"{place}.parquet")
@@ -114,8 +144,11 @@ def test_views_of_lists_beside_a_file_without_values_are_refused_before_they_are
 @pytest.mark.parametrize("form", ["csv", "json"])
 def test_files_whose_cells_say_the_types_of_columns_are_refused(form, tmp_path):
     (tmp_path / f"0.{form}").write_text({"csv": "a\n1\n2\n", "json": '{"a": 1}\n{"a": 2}\n'}[form])
-    with pytest.raises(InvalidInput, match="have the types that their first cells are of"):
-        opened(ds.dataset(tmp_path, format=form))
+    given = [ds.dataset(tmp_path, format=form)]
+    given += [csv.open_csv(tmp_path / "0.csv")] if form == "csv" else []
+    for one in given:
+        with pytest.raises(InvalidInput, match="have the types that their first cells are of"):
+            opened(one)
 
 
 def test_categories_within_lists_are_refused(tmp_path):
@@ -168,7 +201,7 @@ def test_a_reader_that_breaks_leaves_nothing(tmp_path, monkeypatch):
         yield table_of(10).to_batches()[0]
         raise OSError(SECRET)
 
-    with pytest.raises(InvalidInput) as raised:
+    with pytest.raises(InvalidInput, match="rows of a reader cannot be written down") as raised:
         opened(pa.RecordBatchReader.from_batches(table_of(1).schema, batches()))
     assert SECRET not in str(raised.value)
     assert list(tmp_path.iterdir()) == []

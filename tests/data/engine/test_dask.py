@@ -23,7 +23,7 @@ from sklearn.base import clone
 from streamed import front, left, partitions, table_of
 
 import ppdp
-from ppdp import Ledger, make_column_map, make_pipeline
+from ppdp import Domain, Ledger, make_column_map, make_pipeline
 from ppdp.core.boundary import at_step
 from ppdp.data.engine import arrow, tasks
 from ppdp.data.engine import dask as engine
@@ -372,6 +372,9 @@ def test_no_cell_of_a_frame_decides_over_its_type(chosen):
         )
         model = numbers.fit(table[["x0"]], np.arange(100) % 2)
         assert len(model.predict(dd.from_pandas(table, npartitions=2))) == 100  # which reads no word
+        numbers.set_params(domain=Domain(max_weight=1.0))
+        with pytest.raises(InvalidInput, match="hold objects"):
+            numbers.fit(dd.from_pandas(table.assign(y=1), npartitions=2), y="y", sample_weight="word")
     releases = set()
     for odd in ("\ud800", "?", "c"):
         table.loc[7, "word"] = odd
