@@ -28,6 +28,7 @@ from ppdp.bounds.release import (
     WEIGHT,
     ZERO_TARGET,
     kind_in_words,
+    one_of,
 )
 from ppdp.bounds.selection import THRESHOLD
 from ppdp.certificate.record import Diagnostics, Record, ReleaseRecord, Share
@@ -208,7 +209,7 @@ def _no_better_than_a_constant(c: Record, found: Diagnostics) -> Iterator[str]:
     balanced, error = np.mean([one.value for one in clear]), np.linalg.norm([one.error for one in clear]) / len(clear)
     if balanced + CLEAR * error < 1.0 / len(clear) + HARDLY:
         right = f"{', '.join(map(str, clear[:MOST]))} are predicted right (standard error)"
-        yield f"the model hardly tells classes apart: of its own rows {right}. {_UNTOLD}"
+        yield f"the model hardly tells classes apart: of {_own_rows(c)} {right}. {_UNTOLD}"
 
 
 def _alerts(found: Diagnostics) -> Iterator[str]:
@@ -257,7 +258,13 @@ def predicted_in_words(c: Record) -> str | None:
         return None
     more = f", and {len(found) - MOST} further classes" if len(found) > MOST else ""
     told = ", ".join(map(str, found[:MOST]))
-    return f"of its own rows the model predicts right, by class (standard error): {told}{more}"
+    return f"of {_own_rows(c)} the model predicts right, by class (standard error): {told}{more}"
+
+
+def _own_rows(c: Record) -> str:
+    """The rows that were predicted."""
+    number = one_of(Domain.from_dict(c.domains[-1]))
+    return "its own rows" if number == 1 else f"one in {number} of its own rows"
 
 
 def predicted_in_short(c: Record) -> str | None:
