@@ -267,6 +267,8 @@ def _twin(step: Any) -> str:
         return "pass an instance, not the class."
     if isinstance(step, tuple):
         return "Pipeline([...]) takes pairs, make_pipeline steps alone: facts.column_map() for *facts.steps()."
+    if isinstance(step, list):
+        return "make_pipeline(*steps), or Pipeline(steps) of pairs."
     if name == "SimpleImputer":
         name = "MeanImputer"
     if name in ("MaxAbsScaler", "MinMaxScaler"):

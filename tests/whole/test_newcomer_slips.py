@@ -216,6 +216,22 @@ def test_positions_beside_a_named_label(table):
     _refused(lambda: Pipeline(steps, adjacency=adjacency).fit(rows, y="outcome"), ["age"])
 
 
+@pytest.mark.parametrize(("query", "meant"), [("median", "ExponentialMechanism()"), ("std", 'Report(["mean"])')])
+def test_a_statistic_that_is_elsewhere(query, meant):
+    _refused(lambda: make_pipeline(MinMaxScaler((18, 80)), GaussianMechanism(query)).plan(PLANNED), [meant])
+
+
+def test_a_list_of_steps():
+    steps = [MinMaxScaler((18, 80)), GaussianMechanism()]
+    _refused(lambda: make_pipeline(steps).plan(PLANNED), ["make_pipeline(*steps)"])
+
+
+def test_warnings_of_a_certificate_stand_apart():
+    words = pd.DataFrame({name: [name, "x"] * (N // 2) for name in "ab"})
+    pipe = make_pipeline(CategoryEncoder({"a": ["A"], "b": ["B"]}), GaussianMechanism(), epsilon=8.0).fit(words)
+    assert "spelled as the values are?; values of no" in " ".join(pipe.certificate_.to_text().split())
+
+
 @pytest.mark.parametrize("value", [(0, 50, 100), (0,), (100, 0), "0-100", (0, "100")])
 def test_what_is_no_range(value, table):
     _refused(lambda: declared(table, age=value).steps(), ["age"])

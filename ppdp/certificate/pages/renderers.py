@@ -87,7 +87,7 @@ def at_a_glance(view: View) -> list[tuple[str, list[str]]]:
     protects = f"{WORDS['provided'][c.status]}{c.neighbours.unit} ({' '.join(view.texts(Topic.NEIGHBOURS))})"
     said: dict[str, tuple[str, Sequence[str]]] = {
         "because": ("; ", c.reasons),
-        "warning": (" ", view.texts(Topic.WARNING)),
+        "warning": ("; ", view.texts(Topic.WARNING)),
         "protects": ("", [protects]),
         "released": (", ", what_left(c, article="")[::-1] or ["this certificate"]),  # the model first
         "rests on": (" ", [s.words for s in view.statements if s.topic in (Topic.RESTS_ON, Topic.READ_OFF)]),

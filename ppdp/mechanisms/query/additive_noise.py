@@ -14,12 +14,21 @@ from ppdp.core.checks import choice
 from ppdp.core.domain import Domain
 from ppdp.data.rows import Array, Rows
 from ppdp.data.unit_conversion import Answers, Columns, Law
+from ppdp.exceptions import InvalidParameter
 from ppdp.mechanisms.base import Mechanism, QuerySpec, SharedDocstring
 from ppdp.mechanisms.query.public_grids import grid_in_units
 from ppdp.mechanisms.query.statistics import QUERIES
 from ppdp.mechanisms.standalone import StandaloneQueryMixin
 from ppdp.privacy.noise.laplace import laplace_release
 from ppdp.privacy.noise.sampler import Noise
+
+_QUANTILES = 'ExponentialMechanism(), or Report(["quantile"]).'
+_DEVIATIONS = 'Report(["mean"]), which releases standard deviations as well.'
+_ELSEWHERE = {
+    **dict.fromkeys(("median", "quantile", "quantiles"), _QUANTILES),
+    **dict.fromkeys(("std", "var", "variance"), _DEVIATIONS),
+}
+"""What answers another question, by its usual name."""
 
 
 @dataclass(eq=False, repr=False)
@@ -67,6 +76,9 @@ class Query(SharedDocstring, StandaloneQueryMixin):
     _share: ClassVar[float]  # how much larger a bound is than a mean, for the share of rows beside it
 
     def query_spec(self, domain: Domain, mu: float | None = None) -> QuerySpec:
+        if isinstance(self.query, str) and (meant := _ELSEWHERE.get(self.query)) and self.query not in self._formulas:
+            what = f"{self.query!r} is no query with noise on every number."
+            raise InvalidParameter(what, stage=type(self).__name__, fix=meant, parameter="query")
         formula = self._formulas[choice("query", self.query, list(self._formulas), self)]
         return QuerySpec.asked(formula, self._kind, domain, QUERIES[self.query].parameters(self, domain))
 
