@@ -171,7 +171,7 @@ def some_of(rows: Rows | Stream, number: int) -> Rows | Stream:
     """One of so many rows, by their public places, before anybody writes over them."""
     if isinstance(rows, Rows):
         return _every(number, rows)
-    if not rows.maps and (number > 1 or rows.source.local):
+    if not rows.maps and rows.source.keeps and (number > 1 or rows.source.local):
         return rows.taken(np.arange(0, rows.n, number))
     some = replace(rows, beside=None).each(partial(_every, number), rows.d)
     return Rows.joined(list(some.over(Rows.bare))) if rows.source.local else some

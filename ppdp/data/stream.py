@@ -77,6 +77,7 @@ class _InMemory:
 
     rows: Rows
     local = True
+    keeps = False
 
     def block_rows(self, names: Sequence[str]) -> int:
         """As many as pieces have."""

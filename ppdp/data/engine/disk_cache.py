@@ -44,6 +44,7 @@ class _DiskCache(BlockSource):
     labelled: bool = False
     normed: bool = False
     factored: bool = False
+    keeps = True
 
     def tables(self, names: Sequence[str]) -> Iterator[Any]:
         raise InvalidInput("rows that were read once are no tables any more.", fix="the files that they came from.")

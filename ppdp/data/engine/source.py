@@ -20,6 +20,7 @@ class BlockSource(ABC):
     n: int  # number of rows
     untyped: Sequence[str] = ()  # columns of objects, text or numbers by what their cells hold: they are not read
     local = True  # whether blocks come to this process, in their order; else only results of tasks do
+    keeps: Any = False  # whether some of the rows can be taken again
 
     @abstractmethod
     def tables(self, names: Sequence[str]) -> Iterator[Any]:

@@ -136,6 +136,10 @@ class TaskSource(BlockSource):
         other.kept = parts
         return other
 
+    @property
+    def keeps(self) -> bool:
+        return bool(self.kept)
+
     def taken(self, batch: NDArray[np.intp]) -> TaskSource:
         """Some of rows that are held, ascending, held in turn: as blocks of these rows alone."""
         parts, cuts = [], np.searchsorted(batch, self.ends).tolist()
