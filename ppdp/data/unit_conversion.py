@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain, pairwise
 from typing import Any, Literal
 
@@ -17,6 +18,7 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
 from ppdp.core.domain import Domain
+from ppdp.core.figures import figure
 from ppdp.data.rows import Array
 
 
@@ -73,6 +75,8 @@ class Columns:
     notes: tuple[str, ...]  # of each column, what was done to its values, or why there is no way back
     ranges: Array  # public (low, high) of values as they are here, of shape (n_columns, 2); NaN where none follows
     kinds: tuple[Dates | Codes | None, ...]  # what raw values are, if they are no plain numbers
+    gaps: Array  # the share of rows, at most, where a value was filled in
+    unsure: Array  # raw standard error of what fills them; NaN where it is unknown
 
     @classmethod
     def raw(
@@ -86,7 +90,14 @@ class Columns:
         count = len(names)
         table = np.array(np.broadcast_to(np.asarray(ranges, dtype=np.float64), (count, 2)))
         return cls(
-            tuple(names), np.ones(count), np.zeros(count), (note,) * count, table, tuple(kinds) or (None,) * count
+            tuple(names),
+            np.ones(count),
+            np.zeros(count),
+            (note,) * count,
+            table,
+            tuple(kinds) or (None,) * count,
+            np.zeros(count),
+            np.zeros(count),
         )
 
     @classmethod
@@ -102,19 +113,23 @@ class Columns:
     @classmethod
     def beside(cls, parts: Sequence[Columns]) -> Columns:
         """Columns of several parts, one behind the other."""
-        slope, offset, ranges = (
-            np.concatenate([getattr(part, name) for part in parts]) for name in ("slope", "offset", "ranges")
+        slope, offset, ranges, gaps, unsure = (
+            np.concatenate([getattr(part, name) for part in parts])
+            for name in ("slope", "offset", "ranges", "gaps", "unsure")
         )
         names, notes = (tuple(chain.from_iterable(getattr(p, name) for p in parts)) for name in ("names", "notes"))
         kinds = tuple(chain.from_iterable(part.kinds for part in parts))
-        return cls(names, slope, offset, notes, ranges, kinds)
+        return cls(names, slope, offset, notes, ranges, kinds, gaps, unsure)
 
     def at(self, positions: Sequence[int]) -> Columns:
         """Some of them."""
         own = list(positions)
         names, notes = (tuple(given[i] for i in own) for given in (self.names, self.notes))
         kinds = tuple(self.kinds[i] for i in own)
-        return Columns(names, self.slope[own], self.offset[own], notes, self.ranges[own], kinds)
+        slope, offset, ranges, gaps, unsure = (
+            table[own] for table in (self.slope, self.offset, self.ranges, self.gaps, self.unsure)
+        )
+        return Columns(names, slope, offset, notes, ranges, kinds, gaps, unsure)
 
     def scaled(self, slope: ArrayLike, offset: ArrayLike) -> Columns:
         """The same behind a map that ``offset + slope * value`` undoes."""
@@ -240,6 +255,30 @@ class Answers:
         value = np.atleast_1d(np.asarray(value, dtype=np.float64))
         return cls.of(statistic, Columns.raw([column] * value.size), value, error, note)
 
+    def behind_gaps(self, columns: Columns, left: float = 1.0, n: float = 1.0) -> Answers:
+        """Means, of this share of the rows, or sums of n rows, with the error of what fills missing values as well.
+
+        Where that is unknown the error stays that of the last step, and there is no interval.
+        """
+        gaps = np.minimum(columns.gaps / left, 1.0)
+        if not gaps.any():
+            return self
+        with np.errstate(all="ignore"):
+            raw = np.where(gaps > 0, n * gaps * columns.unsure, 0.0)
+            more = raw / np.abs(columns.slope)
+            rest = np.where(gaps < 1, 1 - gaps, np.nan)  # observed values are so many fewer, and as spread
+        known = np.isfinite(more)
+        said = np.where(raw > 0, [f", error as if {figure(100 * gap, 2)} % were missing" for gap in gaps], "")
+        notes = (note.replace(ALONE, more) if ok else note for note, more, ok in zip(self.notes, said.tolist(), known))
+        return replace(
+            self,
+            error=np.where(known, np.hypot(self.error, more), self.error),
+            raw_error=np.where(known, np.hypot(self.raw_error, raw), self.raw_error),
+            notes=tuple(notes),
+            ends=partial(_wider, self.ends or partial(gaussian_ends, self.value, self.error), self.error, more),
+            sampling=None if self.sampling is None else self.sampling / rest,
+        )
+
     def interval(self, alpha: float, *, raw: bool) -> dict[str, Array]:
         """Value, standard errors and ends of intervals, raw or as released."""
         slope, offset = self.line if raw else (1.0, 0.0)
@@ -260,6 +299,8 @@ class Answers:
 
 
 FIGURES = ("value", "standard_error", "lower", "upper", "sampling_error", "population_lower", "population_upper")
+FILLED = "missing values filled"
+ALONE = ", error of the last step alone"
 Law = Literal["gaussian", "laplace", "whole"]  # the last is Laplace noise in whole numbers
 
 
@@ -284,6 +325,16 @@ def gaussian_ends(value: Array, error: Array, alpha: float) -> tuple[Array, Arra
     """Ends of an interval for numbers with Gaussian noise; NaN where their error is."""
     half = half_width("gaussian", error, alpha)
     return value - half, value + half
+
+
+def _wider(
+    ends: Callable[[float], tuple[Array, Array]], error: Array, more: Array, alpha: float
+) -> tuple[Array, Array]:
+    """Ends of intervals that have these ends by noise of this error, with more of it that is Gaussian."""
+    low, high = ends(alpha)
+    wide = both(low, high, error, more, alpha)
+    same = (more == 0) | (np.isinf(low) & ~np.isnan(more))
+    return np.where(same, low, wide[0]), np.where(same, high, wide[1])
 
 
 def no_ends(value: Array, alpha: float) -> tuple[Array, Array]:

@@ -101,7 +101,8 @@ class Sum(QueryStatistic):
         most = domain.n * float(domain.require("row_norm"))
         ends = partial(quotient_ends, query.noisy_answer, 1.0, sigma, 0.0, query.law)
         sums = Answers.linear("sum", columns, query.sum_, sigma, columns.slope, offset)
-        return [replace(sums, ends=ends, within=(-most, most))]
+        weight = max(1.0, domain.max_weight or 0.0)
+        return [replace(sums, ends=ends, within=(-most, most)).behind_gaps(columns, n=weight * domain.n)]
 
 
 class Mean(QueryStatistic):
@@ -143,7 +144,8 @@ class Mean(QueryStatistic):
         noisy = query.noisy_answer
         quotient = (noisy[: len(mean)], noisy[-1] * unsure / sigma if unsure else 1.0)
         ends = partial(quotient_ends, *quotient, sigma, unsure, query.law)
-        return replace(means, ends=ends, within=(-norm, norm), sampling=self._sampling(query, domain))
+        means = replace(means, ends=ends, within=(-norm, norm), sampling=self._sampling(query, domain))
+        return means.behind_gaps(columns, query.present_)
 
     def _sampling(self, query: Any, domain: Domain) -> Array | None:
         """Standard error of drawing the rows, where it is known."""

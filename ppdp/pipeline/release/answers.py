@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -15,10 +15,11 @@ import numpy as np
 
 from ppdp.bounds.column_groups import domain_of, span_of
 from ppdp.bounds.queries import by_column
+from ppdp.bounds.release import MISSING
 from ppdp.certificate.record import Record, ReleaseRecord
 from ppdp.core.domain import Domain
 from ppdp.core.figures import figure, html_table
-from ppdp.core.formula import AT, FORMULAS
+from ppdp.core.formula import AT, FORMULAS, of_group
 from ppdp.data.categories import released_weights
 from ppdp.data.clusters import center_answers
 from ppdp.data.histograms import CLEAR
@@ -38,6 +39,7 @@ from ppdp.data.unit_conversion import (
     rows_are_a_sample,
 )
 from ppdp.pipeline.release.step_serialization import question_of
+from ppdp.transformers.impute.column_imputers import Imputer
 
 ELSE = "anything else"
 CERTAIN = 8.0  # standard deviations of its noise that a number of rows exceeds where quotients have intervals
@@ -84,12 +86,13 @@ def label_answers(
 def moment_answers(moments: LabelMoments, columns: Columns, domain: Domain) -> list[Answers]:
     """Mean of every column, of classes among the rows of each, where there are clearly some; errors to first order."""
     if domain.classes is None:
-        return [Answers.of("mean", columns, moments.sums.sum(axis=0), math.sqrt(2) * moments.noise)]
+        mean = Answers.of("mean", columns, moments.sums.sum(axis=0), math.sqrt(2) * moments.noise)
+        return [mean.behind_gaps(columns)]
     answers = []
     for label, share, sums in zip(domain.classes, moments.shares, moments.sums):
         mean = sums / (share if share > CERTAIN * moments.noise_of_shares else math.nan)
         error = np.hypot(moments.noise, mean * moments.noise_of_shares) / share
-        answers.append(Answers.of(f"mean among {label}", columns, mean, error))
+        answers.append(Answers.of(f"mean among {label}", columns, mean, error).behind_gaps(columns, share))
     return answers
 
 
@@ -108,7 +111,7 @@ def answers_of(
     record: Record, arrays: Mapping[str, Array], twins: Sequence[tuple[str, Any]]
 ) -> Iterator[tuple[str, Answers]]:
     """Every released number with the name of its step, in the order of the steps."""
-    points = list(_points(record, twins))
+    points = list(_points(record, arrays, twins))
     for at, ((domain, columns), (name, _)) in enumerate(zip(points, twins)):
         for release in record.releases:
             if release.at == at:
@@ -127,18 +130,57 @@ def answers_of(
 
 def columns_at_the_end(record: Record, twins: Sequence[tuple[str, Any]]) -> Columns:
     """Columns in front of the last step, or behind all stages where no other step follows."""
-    *_, (_, columns) = _points(record, twins)
+    *_, (_, columns) = _points(record, {}, twins)
     return columns
 
 
-def _points(record: Record, twins: Sequence[tuple[str, Any]]) -> Iterator[tuple[Domain, Columns]]:
+def _points(
+    record: Record, arrays: Mapping[str, Array], twins: Sequence[tuple[str, Any]]
+) -> Iterator[tuple[Domain, Columns]]:
     """Domain and columns at the entrance, and behind every stage."""
     domain, columns = Domain.from_dict(record.entrance.domain), _entrance(record)
     yield domain, columns
-    for step, (_, twin) in zip(record.steps, twins):
-        columns = _behind(step, twin, columns, domain)
+    shares = (
+        {}
+        if (told := record.diagnostics) is None
+        else {
+            share.column: math.hypot(min(max(share.share, 0.0), 1.0), told.error)
+            for share in told.shares
+            if share.kind == MISSING
+        }
+    )
+    for at, (step, (name, twin)) in enumerate(zip(record.steps, twins)):
+        own = ((release, arrays.get(f"{name}.{release.statistic}")) for release in record.releases if release.at == at)
+        columns = _behind(step, twin, columns, domain, _Filled(shares, tuple(own)))
         domain = Domain.from_dict(step.domain)
         yield domain, columns
+
+
+@dataclass(frozen=True, slots=True)
+class _Filled:
+    """What was released of missing values in front of a step, and of what it fills them with."""
+
+    shares: Mapping[str | None, float]  # of rows, at most, by column
+    releases: Sequence[tuple[ReleaseRecord, Array | None]]
+
+    def behind(self, step: Any, columns: Columns, domain: Domain) -> Columns:
+        """Columns with the share of rows that an imputer fills, and the error of what it fills in."""
+        if domain.missing_rows == 0:
+            return columns
+        most, weighted = domain.missing_rows / domain.n, domain.max_weight is not None
+        shares = {} if weighted else self.shares
+        names = domain.feature_names or [f"column {i}" for i in range(domain.d)]
+        gaps = [0.0 if i in domain.indicators else min(shares.get(name, 1.0), most) for i, name in enumerate(names)]
+        unsure = np.zeros(domain.d) if step.way != "noisy" else np.full(domain.d, math.nan)
+        for release, answer in self.releases if step.way == "noisy" else ():
+            served = release.parameters.get("columns")
+            if served is not None:
+                unsure[[i for i in range(domain.d) if i not in served]] = 0.0  # filled with 0
+            release = replace(release, statistic=of_group(release.statistic))
+            for one in [] if answer is None else statistics_of(release, answer, columns, domain):
+                if one.statistic in ("mean of observed values", "trimmed mean"):
+                    unsure[[columns.names.index(name) for name in one.columns]] = one.raw_error
+        return replace(columns, gaps=np.array(gaps), unsure=unsure)
 
 
 def frame_of(answers: Sequence[tuple[str, Answers]]) -> Any:
@@ -246,7 +288,7 @@ def names_of(facts: Mapping[str, Any]) -> list[str]:
     return list(facts.get("feature_names") or [f"x{i}" for i in range(facts["n_features"])])
 
 
-def _behind(step: Any, twin: Any, columns: Columns, domain: Domain) -> Columns:
+def _behind(step: Any, twin: Any, columns: Columns, domain: Domain, filled: _Filled) -> Columns:
     """Columns behind a step. What was fitted without noise leads nowhere: the map of the rows stays private."""
     names = names_of(step.domain)
     formula, at, group = step.formula.partition(AT)
@@ -254,7 +296,7 @@ def _behind(step: Any, twin: Any, columns: Columns, domain: Domain) -> Columns:
         _, start, stop = span_of(domain, group)
         made = domain_of(Domain.from_dict(step.domain), group)
         inner = replace(step, formula=formula, domain=made.to_dict())
-        own = _behind(inner, twin.stage, columns.at(range(start, stop)), domain_of(domain, group))
+        own = _behind(inner, twin.stage, columns.at(range(start, stop)), domain_of(domain, group), filled)
         parts = [columns.at(range(start)), own, columns.at(range(stop, domain.d))]
         return replace(Columns.beside(parts), names=tuple(names))
     found = FORMULAS[step.formula]
@@ -262,7 +304,7 @@ def _behind(step: Any, twin: Any, columns: Columns, domain: Domain) -> Columns:
         why = f"{step.name!r} was fitted without noise and stays private"
         scaled = step.parameters.get("columns") if step.formula.startswith("scaling.") else None
         return Columns.lost(names, why) if scaled is None else columns.lost_at(scaled, why)
-    made = twin.units(columns)
+    made = twin.units(filled.behind(step, columns, domain) if isinstance(twin, Imputer) else columns)
     if made is None:
         lost = [note for note, slope in zip(columns.notes, columns.slope) if math.isnan(slope)]
         return Columns.lost(names, lost[0] if lost else f"{step.title} is no scale and shift of each column")
@@ -349,7 +391,7 @@ def statistics_of(release: ReleaseRecord, answer: Array, columns: Columns, domai
     of_spread = partial(_of_deviations, variance, np.sqrt(unsure**2 + (2 * mean * sigma) ** 2 + 2 * sigma**4))
     sampling = spread / np.sqrt(count) if rows_are_a_sample(domain) else None
     return [
-        replace(Answers.of(f"mean{which}", columns, mean, sigma), sampling=sampling),
+        replace(Answers.of(f"mean{which}", columns, mean, sigma), sampling=sampling).behind_gaps(columns),
         replace(deviation, ends=of_spread),
     ]
 

@@ -18,7 +18,7 @@ from ppdp.core.closure_inspection import refuse_captured
 from ppdp.core.declared import ranges_by_column
 from ppdp.data.histograms import LARGEST
 from ppdp.data.rows import Array
-from ppdp.data.unit_conversion import Codes, Columns
+from ppdp.data.unit_conversion import FILLED, Codes, Columns
 from ppdp.exceptions import InvalidParameter, MissingBound
 from ppdp.transformers.columns.cell_parsers import CellParser
 from ppdp.transformers.rowwise.probe import call_surely, output_width
@@ -142,7 +142,7 @@ class FillConstant(PublicMap):
         return np.where(np.isnan(X), given.middle if self.value is None else self.value, X)
 
     def units(self, columns: Columns, given: ColumnFacts, out: ColumnFacts) -> Columns:
-        return columns.noted("missing values filled")
+        return columns.noted(FILLED)
 
 
 @dataclass(frozen=True)

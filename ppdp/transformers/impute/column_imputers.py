@@ -22,7 +22,7 @@ from ppdp.data.quantiles import column_quantiles, trimmed_means
 from ppdp.data.rows import Array, Rows
 from ppdp.data.statistics import Moments, clip_norms
 from ppdp.data.summary import incomplete
-from ppdp.data.unit_conversion import Columns
+from ppdp.data.unit_conversion import ALONE, FILLED, Columns
 from ppdp.exceptions import InvalidParameter
 from ppdp.transformers.base import Statistics, Transformer, chosen
 from ppdp.transformers.fit_mode import FitMode, Measure, StatisticRequest
@@ -41,7 +41,7 @@ class Imputer(Transformer):
     keeps_units = True
 
     def units(self, columns: Columns) -> Columns:
-        return columns.noted("missing values filled, error of the last step alone")
+        return columns.noted(FILLED + ALONE)
 
     def alters(self, domain: Domain) -> tuple[Property, ...]:
         names = domain.feature_names or tuple(f"column {i}" for i in range(domain.d))

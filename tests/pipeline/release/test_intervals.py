@@ -1,14 +1,16 @@
 """Intervals cover as often as they say, those of noise and of a population; where none is known, there is none."""
 
 import math
+import re
 from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 from effort import rounds
-from scipy.stats import dlaplace
+from scipy.stats import dlaplace, trim_mean
 from sklearn import linear_model
+from sklearn.base import clone
 
 from ppdp import Domain, load, make_pipeline
 from ppdp import mechanisms as M
@@ -17,7 +19,15 @@ from ppdp.data.unit_conversion import Columns, half_width, quotient_ends
 from ppdp.exceptions import ExportError, InvalidParameter
 from ppdp.mechanisms.learn.errors import UNKNOWN, Errors, errors_of_coefficients
 from ppdp.privacy.noise.sampler import Noise
-from ppdp.transformers import Deduplicator, MinMaxScaler, StandardScaler
+from ppdp.transformers import (
+    Deduplicator,
+    MeanImputer,
+    MedianImputer,
+    MinMaxScaler,
+    RegressionImputer,
+    StandardScaler,
+    TrimmedMeanImputer,
+)
 
 N, D = 500, 4
 NORM = 2.0
@@ -135,6 +145,70 @@ def test_stages_are_covered():
         truth = np.concatenate([X.mean(axis=0), X.std(axis=0)])
         hits.append(((found["lower"] <= truth) & (truth <= found["upper"])).to_numpy())
     share_within(hits, least=0.94)
+
+
+class TestBehindImputers:
+    """What noise does to what fills missing values is in the error, by the share of them that is released."""
+
+    STEPS = (
+        (MeanImputer(), M.GaussianMechanism("mean")),
+        (MeanImputer(), M.GaussianMechanism("sum")),
+        (MeanImputer(), M.LaplaceMechanism("mean")),
+        (MeanImputer(), StandardScaler(fit_mode="noisy"), M.GaussianMechanism("mean")),
+        (TrimmedMeanImputer(), M.GaussianMechanism("mean")),
+    )
+
+    @staticmethod
+    def fits(*steps, n=20_000, count=40, **given):
+        X = np.random.default_rng(0).beta(2, 5, (n, 1)) * 50
+        X[: n * 3 // 10] = np.nan
+        pipe = make_pipeline(MinMaxScaler(ranges=(0, 50)), *map(clone, steps), epsilon=1.0, delta=1e-5, **given)
+        for seed in range(rounds(count)):
+            yield X, pipe.set_params(random_state=seed).fit(X).release_.conf_int().iloc[-1]
+
+    @pytest.mark.parametrize("steps", STEPS)
+    def test_means_and_sums_of_filled_values_are_covered(self, steps):
+        """Without noise a filled mean is that of the observed values."""
+        hits, notes = [], []
+        for X, found in self.fits(*steps):
+            truth = np.nanmean(X) * (len(X) if found["statistic"] == "sum" else 1)
+            if isinstance(steps[0], TrimmedMeanImputer):
+                truth = 0.7 * truth + 0.3 * trim_mean(X[~np.isnan(X)], 1000 / 14_000)
+            hits.append(found["lower"] <= truth <= found["upper"])
+            notes.append(found["note"])
+        share_within(hits, least=0.94)
+        assert all(re.search("missing values filled, error as if (29|30|31|100) % were missing", one) for one in notes)
+
+    def test_where_no_share_is_released_all_values_may_be_missing(self):
+        """So intervals are longer than with a public limit, or with the share."""
+        free, limited, told = (
+            next(self.fits(MeanImputer(fit_mode="noisy"), M.GaussianMechanism(), **given))[1]["standard_error"]
+            for given in (
+                {"diagnostics": None},
+                {"diagnostics": None, "domain": Domain(n_rows=20_000, max_missing=10_000)},
+                {},
+            )
+        )
+        assert free > 1.5 * limited
+        assert limited > 1.2 * told
+
+    @pytest.mark.parametrize("imputer", [MedianImputer(fit_mode="noisy"), RegressionImputer(fit_mode="noisy")])
+    def test_where_that_noise_is_unknown_there_is_none(self, imputer):
+        ((_, found),) = self.fits(imputer, M.GaussianMechanism("mean"), count=1)
+        assert "error of the last step alone" in found["note"]
+        assert np.isnan([found["lower"], found["upper"], found["population_upper"]]).all()
+
+    def test_fewer_observed_values_are_a_smaller_sample(self):
+        """By the released share, so as without the rows that lack one."""
+        hits = []
+        pipe = make_pipeline(MinMaxScaler(ranges=(-2, 2)), MeanImputer(), M.GaussianMechanism("covariance"), epsilon=5)
+        for seed in range(rounds(60)):
+            X = np.random.default_rng([seed, 1]).uniform(-1, 1, (5000, 1))
+            X[:3000] = np.nan
+            found = pipe.set_params(random_state=seed).fit(X).release_.conf_int()
+            found = found[(found["statistic"] == "mean")].iloc[-1]
+            hits.append(found["population_lower"] <= 0 <= found["population_upper"])
+        share_within(hits, least=0.94)
 
 
 class TestPopulation:
