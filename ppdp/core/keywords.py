@@ -318,6 +318,7 @@ class Answering(metaclass=_Renaming):
 
     __signature__ = _OfConstructor()
     _doc_link_module = "ppdp"
+    _made_where = "fit first; a pipeline fits copies of its steps, pipe[-1].{0} or pipe['name'].{0} once it is fitted."
 
     @property
     def _doc_link_template(self) -> str:
@@ -347,9 +348,18 @@ class Answering(metaclass=_Renaming):
     def __getattr__(self, name: str) -> Any:
         new = renamed_parameters(type(self)).get(name)
         if new is None:
-            return object.__getattribute__(self, name)  # which raises what it raised before
+            try:
+                return object.__getattribute__(self, name)
+            except AttributeError as error:  # what it raised before
+                raise self._not_yet(name, error) from None
         warn_of_name(f"{type(self).__name__}.{name}", new)
         return getattr(self, new)
+
+    def _not_yet(self, name: str, error: AttributeError) -> AttributeError:
+        """The error of an attribute that there is not; of one that a fit may make it says where that is."""
+        if name.startswith("_") or not name.endswith("_") or any(one.endswith("_") for one in vars(self)):
+            return error
+        return AttributeError(f"{error}. Fix: {self._made_where.format(name)}")
 
     def set_params(self, *given: Any, **params: Any) -> Any:
         """Set parameters, as scikit-learn does."""

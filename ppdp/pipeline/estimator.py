@@ -51,6 +51,7 @@ class PrivateEstimator(Answering, BaseEstimator, ABC):
     ledger: Any
     dataset: Any
     _state = EstimatorState()
+    _made_where = "fit(X, y) first."
 
     @abstractmethod
     def _has_method(self, method: str) -> bool:

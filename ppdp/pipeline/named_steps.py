@@ -41,6 +41,13 @@ def _meant(kind: Any, name: str) -> str | None:
     return nearest(name, dir(kind), least=0.85)
 
 
+class _ByName(Bunch):
+    """Steps by name; a name that there is not is answered with those that there are."""
+
+    def __missing__(self, name: Any) -> Any:
+        raise KeyError(f"there is no step {name!r}. Fix: one of {', '.join(map(repr, self))}, or pipe[-1].")
+
+
 class NamedSteps(FromSklearn, BaseEstimator):
     """Parameters, access and display of an estimator with ``steps``; once it is fitted, released twins."""
 
@@ -57,7 +64,8 @@ class NamedSteps(FromSklearn, BaseEstimator):
     def _lacking(self, name: str, error: AttributeError) -> AttributeError:
         """The error of an attribute that there is not, with where it is or what to do in its place."""
         told = "" if name.startswith("_") else self._told_of(name)
-        return AttributeError(f"{str(error).removesuffix('.')}{told}") if told else error
+        words = str(error).partition(". Fix: ")[0].removesuffix(".")
+        return AttributeError(f"{words}{told}") if told else error
 
     def _told_of(self, name: str) -> str:
         """Where that is which somebody asks a pipeline for, or why it is not there; empty if nothing is known."""
@@ -72,7 +80,8 @@ class NamedSteps(FromSklearn, BaseEstimator):
         try:
             getattr(last, name)
         except AttributeError as error:  # a mechanism says itself what is the rows' own
-            told = str(error).partition(": ")[2] if "Fix: " in str(error) else ""
+            words, _, told = str(error).partition(": ")
+            told = "" if words.endswith("Fix") or "Fix: " not in told else told
             kind: Any = type(self)
             meant = _meant(kind, name) or nearest(name, vars(self), least=0.85)
             return f": {told}" if told else _INSTEAD.get(name, f". Fix: did you mean {meant!r}?" if meant else "")
@@ -110,7 +119,7 @@ class NamedSteps(FromSklearn, BaseEstimator):
     @property
     def named_steps(self) -> Bunch:
         """Steps by name: released twins once fitted, as configured before."""
-        return Bunch(**dict(self._current()))
+        return _ByName(**dict(self._current()))
 
     def _current(self) -> list[tuple[str, Any]]:
         twins = getattr(self, "twins_", None)
@@ -132,9 +141,7 @@ class NamedSteps(FromSklearn, BaseEstimator):
             together = hasattr(self, "twins_") and where.step in (None, 1)
             return self._fitted_as_here(part) if together else part
         steps = self._current()
-        if isinstance(where, str) and where not in (names := [name for name, _ in steps]):
-            raise KeyError(f"there is no step {where!r}. Fix: one of {', '.join(map(repr, names))}, or pipe[-1].")
-        return dict(steps)[where] if isinstance(where, str) else steps[where][1]
+        return _ByName(**dict(steps))[where] if isinstance(where, str) else steps[where][1]
 
     def _fitted_as_here(self, part: Any) -> Any:
         """The slice with released twins; what was certified is the whole, so it has no certificate."""

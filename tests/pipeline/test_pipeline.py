@@ -283,8 +283,9 @@ class TestParameters:
         assert (len(pipe), len(head), head.epsilon) == (5, 4, 7.0)
         assert [name for name, _ in head.steps] == ["range", "dedup", "impute", "scale"]
         assert pipe[0] is pipe["range"]
-        with pytest.raises(KeyError):
-            pipe["nothing"]
+        for ask in (pipe.__getitem__, pipe.named_steps.__getitem__):
+            with pytest.raises(KeyError, match="'scale'.* or pipe"):
+                ask("nothing")
 
     def test_what_a_step_has_is_named_where_somebody_asks_the_pipeline(self, patients):
         pipe = classifier().fit(*patients)
@@ -294,6 +295,21 @@ class TestParameters:
                 getattr(pipe, asked)
             assert (where or "") in str(missing.value)
             assert ("Fix: " in str(missing.value)) == (where is not None)
+
+    def test_what_only_a_fit_makes_is_told_of_before_it_and_of_steps_that_were_passed(self, patients):
+        pipe = classifier()
+        for asked in ("certificate_", "release_", "coef_"):
+            with pytest.raises(AttributeError, match=r"Fix: fit\(X, y\) first"):
+                getattr(pipe, asked)
+        pipe.fit(*patients)
+        for (name, step), asked in zip(pipe.steps[-2:], ("mean_", "coef_")):
+            assert hasattr(pipe[name], asked)
+            with pytest.raises(AttributeError, match=rf"fit first.*pipe\[-1\]\.{asked}"):
+                getattr(step, asked)
+        for asked in ("coefs", "_coef_", "nothing"):
+            with pytest.raises(AttributeError) as missing:
+                getattr(pipe.steps[-1][1], asked)
+            assert "Fix: " not in str(missing.value)
 
     def test_names_made_from_classes(self):
         pipe = make_pipeline(NormClipper(), StandardScaler(), NormClipper(), GaussianMechanism(), epsilon=3.0)
