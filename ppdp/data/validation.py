@@ -156,6 +156,10 @@ _FIXES = (  # of scikit-learn's messages, by how they begin
     ("The feature names", "the columns of the fit in their order: table[list(step.feature_names_in_)]."),
     ("X has", "the columns of the fit and no others; n_features_in_ says how many."),
     ("Sparse data", "X.toarray()."),
+    (
+        "Input X contains NaN",
+        "pipe.predict(X) or transform, whose imputer fills them; without one, MeanImputer() first.",
+    ),
     ("", _SHAPED),
 )
 _CODES = (
@@ -353,10 +357,10 @@ def settled_labels(codes: Array, invalid: str) -> Array:
     if unknown.any() and invalid == "error":
         raise InvalidValue(
             "a label is not one of the declared classes, or is missing.",
-            fix="declare all classes; of objects y.astype(str), and classes as text; where labels are missing, make a"
-            " class of them, y.fillna('none') or (-1), or"
-            " fit(X, y.fillna(a class), sample_weight=y.notna()) with domain=Domain(max_weight=1.0), where these rows"
-            " count nothing. on_invalid='repair' takes any other label as the first class.",
+            fix="declare all classes, or of numbers take a regression, LinearRegression(y_range=...); of objects"
+            " y.astype(str), and classes as text; where labels are missing, make a class of them, y.fillna('none') or"
+            " (-1), or fit(X, y.fillna(a class), sample_weight=y.notna()) with domain=Domain(max_weight=1.0), where"
+            " these rows count nothing. on_invalid='repair' takes any other label as the first class.",
             parameter="y",
         )
     return np.where(unknown, 0.0, codes)

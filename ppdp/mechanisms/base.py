@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from inspect import cleandoc
@@ -11,8 +12,10 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
+from sklearn.utils.validation import check_is_fitted
 
 from ppdp.bounds import lookup
+from ppdp.core.boundary import outside
 from ppdp.core.checks import positive
 from ppdp.core.declared import Value, constants
 from ppdp.core.distance import Distance
@@ -20,8 +23,9 @@ from ppdp.core.domain import Domain
 from ppdp.core.keywords import Answering, under_earlier_name, unwritten
 from ppdp.data.rows import Array, Rows
 from ppdp.data.unit_conversion import Answers, Columns
+from ppdp.data.validation import validated
 from ppdp.data.weights import balanced_factors
-from ppdp.exceptions import ImpossibleBudget, InvalidParameter, MissingBudget
+from ppdp.exceptions import DiagnosticWarning, ImpossibleBudget, InvalidParameter, MissingBudget
 from ppdp.privacy.loss import PrivacyLoss
 from ppdp.privacy.noise.sampler import Noise, gaussian_scale, lattice_allowance
 
@@ -29,6 +33,9 @@ PRESENT = "weight present"
 """Where a release may tell the weight of the rows, as a noisy share of their number, and its standard error: no array
 of a pipeline, which warns where stages have left few rows.
 """
+
+_FAR = 10.0  # times the longest row
+_LOOKED_AT = 2**12  # rows, evenly
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +178,7 @@ def twin_of(
     twin.settle(question)
     twin.read(released, domain, question)
     twin.n_features_in_ = domain.d
+    twin._longest = min(domain.row_norm or math.inf, (domain.entry_bound or math.inf) * math.sqrt(domain.d))
     return twin
 
 
@@ -227,6 +235,18 @@ class Mechanism(Answering, BaseEstimator):
     fills_gaps = False
     takes_codes = False
     noise_borne = 0.25
+    _longest = math.inf  # public norm of the rows that it takes in a pipeline
+
+    def _new_rows(self, X: Any, **how: Any) -> Array:
+        """New rows as they come to this step, checked; a warning where they are as they came to the first one."""
+        check_is_fitted(self)
+        X = validated(self, X, dtype=np.float64, reset=False, **how)
+        some = X[:: -(-len(X) // _LOOKED_AT)]
+        if np.median(np.sqrt(np.nansum(some**2, axis=1))) > _FAR * self._longest:
+            what = f"most of these rows are more than {_FAR:g} times as long as a row can be behind the steps in front"
+            told = f"{what} of this {type(self).__name__}. Fix: pipe.predict(X), which takes rows as in the table."
+            warnings.warn(told, DiagnosticWarning, stacklevel=outside())
+        return X
 
     @property
     def clips_rows(self) -> bool:

@@ -97,7 +97,7 @@ def plan_of(pipe: Any, declared: Domain | None, steps: Steps | None = None, **se
         steps.mechanism, domain, facts, pipe.epsilon, pipe.delta, pipe.gate, pipe.budget, adding, altering
     )
 
-    def advice(*, route: bool) -> Advice | None:
+    def advice(*, route: bool, by_epsilon: bool = True) -> Advice | None:
         """What would help these steps as they are now; none where classes were read: its plans know private labels."""
         if seen.get("read_classes") is not None:
             return None
@@ -106,12 +106,20 @@ def plan_of(pipe: Any, declared: Domain | None, steps: Steps | None = None, **se
             **{**pipe.get_params(deep=False), "steps": [(name, clone(step)) for name, step in pipe.steps]}
         )
         pace = time.monotonic() - begun
-        return Advice(unfitted, (declared or Domain()).but(**table), route, pace, plan=plan_of, run=fit_simulated)
+        return Advice(
+            unfitted,
+            (declared or Domain()).but(**table),
+            route,
+            pace,
+            plan=plan_of,
+            by_epsilon=by_epsilon,
+            run=fit_simulated,
+        )
 
     try:
         plan = make_plan(solver, steps.stages)
     except (NoRoute, ImpossibleBudget, UnsupportedOrder) as error:
-        error.advice = advice(route=False)
+        error.advice = advice(route=False, by_epsilon=not isinstance(error, UnsupportedOrder))
         raise
     return replace(plan, advice=advice(route=True)) if plan.has_warnings else plan
 

@@ -284,7 +284,7 @@ class TestParameters:
         assert [name for name, _ in head.steps] == ["range", "dedup", "impute", "scale"]
         assert pipe[0] is pipe["range"]
         for ask in (pipe.__getitem__, pipe.named_steps.__getitem__):
-            with pytest.raises(KeyError, match="'scale'.* or pipe"):
+            with pytest.raises(KeyError, match=r"'scale'.* or pipe"):
                 ask("nothing")
 
     def test_what_a_step_has_is_named_where_somebody_asks_the_pipeline(self, patients):

@@ -33,6 +33,8 @@ from ppdp.mechanisms import (
     ExponentialMechanism,
     GaussianMechanism,
     GaussianNB,
+    GradientBoostingClassifier,
+    KMeans,
     LinearRegression,
     LogisticRegression,
     Report,
@@ -216,7 +218,10 @@ def test_positions_beside_a_named_label(table):
     _refused(lambda: Pipeline(steps, adjacency=adjacency).fit(rows, y="outcome"), ["age"])
 
 
-@pytest.mark.parametrize(("query", "meant"), [("median", "ExponentialMechanism()"), ("std", 'Report(["mean"])')])
+@pytest.mark.parametrize(
+    ("query", "meant"),
+    [("median", "ExponentialMechanism()"), ("std", 'Report(["mean"])'), (["mean", "sum"], "one of them, or Report")],
+)
 def test_a_statistic_that_is_elsewhere(query, meant):
     _refused(lambda: make_pipeline(MinMaxScaler((18, 80)), GaussianMechanism(query)).plan(PLANNED), [meant])
 
@@ -703,6 +708,43 @@ def test_commands_of_other_programs(words, capsys):
 )
 def test_parameters_misspelt(slip, words):
     _refused(lambda: slip(make_pipeline(MinMaxScaler((18, 80)), LogisticRegression(classes=(0, 1)))), words)
+
+
+def test_a_scaler_where_gaps_may_stay_speaks_of_no_larger_epsilon():
+    pipe = make_pipeline(MinMaxScaler((0, 1)), StandardScaler(), GradientBoostingClassifier(classes=(0, 1)))
+    with pytest.raises(PpdpError, match=r"no 'standardscaler'") as caught:
+        pipe.plan(Domain(n_rows=N, n_features=2))
+    assert "No epsilon" not in str(caught.value)
+
+
+def test_a_step_alone_is_given_rows_as_they_are_in_the_table(table):
+    X = table[["age", "income"]].to_numpy(copy=True)
+    X[::7] = np.nan
+    steps = MinMaxScaler(ranges={0: (18, 80), 1: (0, 1e5)}), MeanImputer(), LogisticRegression(classes=(False, True))
+    pipe = make_pipeline(*steps, dataset="alone").fit(X, table["outcome"])
+    _refused(lambda: pipe[-1].predict(X), ["pipe.predict(X)"])
+    _refused(lambda: make_pipeline(*map(clone, steps), dataset="alone").fit(X, table["income"]), ["LinearRegression("])
+
+
+@pytest.mark.parametrize(
+    "last",
+    [
+        LogisticRegression(classes=(False, True)),
+        GaussianNB(classes=(False, True)),
+        GradientBoostingClassifier(classes=(False, True)),
+        KMeans(2),
+    ],
+)
+def test_the_last_step_alone_says_that_rows_are_raw(last, table, tmp_path):
+    X = table[["age", "income"]].to_numpy()
+    pipe = make_pipeline(MinMaxScaler(ranges={0: (18, 80), 1: (0, 1e5)}), last, dataset="raw").fit(X, table["outcome"])
+    pipe.export(tmp_path / "release")
+    for model in (pipe, load(tmp_path / "release")):
+        _warned(lambda model=model: model[-1].predict(X[:3]), ["pipe.predict(X)"])
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", DiagnosticWarning)
+            model.predict(X)
+            model[-1].predict(model[:-1].transform(X))
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, log_expit
 from sklearn.base import ClassifierMixin, RegressorMixin, clone
-from sklearn.utils.validation import check_is_fitted
 
 from ppdp.bounds.boosting import LINEAR as PREFIX
 from ppdp.bounds.boosting import LOSSES as LINEAR
@@ -22,7 +21,6 @@ from ppdp.core.domain import Domain, largest_entry
 from ppdp.data.cell_grid import CellGrid, Codes
 from ppdp.data.rows import Array, Rows
 from ppdp.data.unit_conversion import Columns
-from ppdp.data.validation import validated
 from ppdp.exceptions import InvalidParameter
 from ppdp.mechanisms.base import PRESENT, Mechanism, QuerySpec, SharedDocstring
 from ppdp.mechanisms.boosting.columns import categories_of, coded, directions_of, doubts
@@ -273,8 +271,7 @@ class GradientBoosting(Explained, SharedDocstring, Supervised):
 
     def _codes(self: Any, X: Any) -> list[Any]:
         """Cells of the values of every column."""
-        check_is_fitted(self)
-        X = validated(self, X, dtype=np.float64, reset=False, ensure_all_finite="allow-nan")
+        X = self._new_rows(X, ensure_all_finite="allow-nan")
         return list(self.models_[0].codes(X))
 
     def _predicted(self, scores: Array) -> NDArray[Any]:

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from ppdp.bounds.k_means import MOST_DEPTH
 from ppdp.core.checks import integer
@@ -17,7 +16,6 @@ from ppdp.data.clusters import HalvedCells, Synopsis, center_answers, count_of_c
 from ppdp.data.rows import Array, Rows
 from ppdp.data.stream import Stream
 from ppdp.data.unit_conversion import Answers, Columns
-from ppdp.data.validation import validated
 from ppdp.exceptions import UnsupportedOrder
 from ppdp.mechanisms.base import Mechanism, QuerySpec
 from ppdp.mechanisms.standalone import StandaloneQueryMixin
@@ -159,8 +157,7 @@ class KMeans(StandaloneQueryMixin, Mechanism):
         X : array-like of shape (n_samples, n_features)
             Rows.
         """
-        check_is_fitted(self)
-        X = validated(self, X, dtype=np.float64, reset=False)
+        X = self._new_rows(X)
         return nearest(X, self.cluster_centers_)[0].astype(np.int32)
 
     def __sklearn_is_fitted__(self) -> bool:

@@ -20,7 +20,6 @@ from ppdp.core.domain import Domain
 from ppdp.core.rounding import BLOCK
 from ppdp.data.rows import Array, Rows
 from ppdp.data.unit_conversion import Answers, Columns, no_ends, rows_are_a_sample
-from ppdp.data.validation import validated
 from ppdp.mechanisms.base import QuerySpec, SharedDocstring
 from ppdp.mechanisms.learn.errors import coefficient_answers
 from ppdp.mechanisms.learn.gradient_solvers import (
@@ -338,8 +337,7 @@ class LinearModel(SharedDocstring, Supervised):
 
     def _scores(self: Any, X: Any) -> Array:
         """Score of each row, or of each row and class if there are several."""
-        check_is_fitted(self)
-        return scores_of(validated(self, X, dtype=np.float64, reset=False), self.coef_, self.intercept_)
+        return scores_of(self._new_rows(X), self.coef_, self.intercept_)
 
 
 def scores_of(X: Array, coef: Array, intercept: Array) -> Array:
@@ -398,6 +396,6 @@ class BatchModel(LinearModel):
     def _staged_scores(self: Any, X: Any) -> Iterator[Array]:
         """Scores that the models on the way give each row."""
         check_is_fitted(self, "coef_path_")
-        X = validated(self, X, dtype=np.float64, reset=False)
+        X = self._new_rows(X)
         for coef, intercept in zip(self.coef_path_, self.intercept_path_):
             yield scores_of(X, coef, intercept)

@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_softmax
 from sklearn.base import ClassifierMixin
-from sklearn.utils.validation import check_is_fitted
 
 from ppdp.bounds.queries import longest_row
 from ppdp.core.checks import number
@@ -24,7 +23,6 @@ from ppdp.data.rows import Array, Rows
 from ppdp.data.stream import Stream
 from ppdp.data.summary import ColumnSums
 from ppdp.data.together import Weight, together
-from ppdp.data.validation import validated
 from ppdp.exceptions import UnsupportedOrder
 from ppdp.mechanisms.base import PRESENT, Mechanism, QuerySpec
 from ppdp.mechanisms.standalone import Supervised
@@ -133,8 +131,7 @@ class GaussianNB(Supervised, ClassifierMixin, Mechanism):
         X : array-like of shape (n_samples, n_features)
             Rows.
         """
-        check_is_fitted(self)
-        X = validated(self, X, dtype=np.float64, reset=False)
+        X = self._new_rows(X)
         likelihood = np.stack(
             [
                 -0.5 * ((X - mean) ** 2 / variance + np.log(2 * math.pi * variance)).sum(axis=1)

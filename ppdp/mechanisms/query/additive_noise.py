@@ -24,11 +24,13 @@ from ppdp.privacy.noise.sampler import Noise
 
 _QUANTILES = 'ExponentialMechanism(), or Report(["quantile"]).'
 _DEVIATIONS = 'Report(["mean"]), which releases standard deviations as well.'
+_SEVERAL = 'one of them, or Report(["mean", "quantile", "histogram", "covariance"]), which releases several.'
 _ELSEWHERE = {
     **dict.fromkeys(("median", "quantile", "quantiles"), _QUANTILES),
     **dict.fromkeys(("std", "var", "variance"), _DEVIATIONS),
+    **dict.fromkeys(("list", "tuple"), _SEVERAL),
 }
-"""What answers another question, by its usual name."""
+"""What answers another question, by its usual name, or several, by the type that holds them."""
 
 
 @dataclass(eq=False, repr=False)
@@ -76,8 +78,9 @@ class Query(SharedDocstring, StandaloneQueryMixin):
     _share: ClassVar[float]  # how much larger a bound is than a mean, for the share of rows beside it
 
     def query_spec(self, domain: Domain, mu: float | None = None) -> QuerySpec:
-        if isinstance(self.query, str) and (meant := _ELSEWHERE.get(self.query)) and self.query not in self._formulas:
-            what = f"{self.query!r} is no query with noise on every number."
+        asked = self.query if isinstance(self.query, str) else type(self.query).__name__
+        if (meant := _ELSEWHERE.get(asked)) is not None:
+            what = f"{asked!r} is no query with noise on every number."
             raise InvalidParameter(what, stage=type(self).__name__, fix=meant, parameter="query")
         formula = self._formulas[choice("query", self.query, list(self._formulas), self)]
         return QuerySpec.asked(formula, self._kind, domain, QUERIES[self.query].parameters(self, domain))

@@ -63,13 +63,14 @@ class Advice:
     pace: float  # seconds that its own plan took: where time is short, nothing is begun that would take longer
     plan: Callable[[Any, Domain | None], Plan]  # how a pipeline is planned for public facts
     seconds: float = PATIENCE  # how long it may look for an answer
+    by_epsilon: bool = True  # whether it is news that no larger epsilon helps: not where the order of steps is wrong
     run: Run | None = None  # how a pipeline is fitted to simulated rows; without it no step is advised
     _plans: dict[tuple[str, float], Plan | None] = field(default_factory=dict, init=False)
     _end: float = field(default=math.inf, init=False)
 
     def within(self, seconds: float) -> Advice:
         """The same, with so much time for each answer."""
-        return Advice(self.pipe, self.domain, self.route, self.pace, self.plan, seconds, self.run)
+        return Advice(self.pipe, self.domain, self.route, self.pace, self.plan, seconds, self.by_epsilon, self.run)
 
     @cached_property
     def least_epsilon(self) -> float | None:
@@ -185,7 +186,7 @@ class Advice:
         clear, least = self.clear_epsilon, None if self.route else self.least_epsilon
         more = f"{rows:,} rows" if rows else ""
         if clear is None and least is None:
-            none = f"No epsilon up to {MOST:g} was found to help." if usual else ""
+            none = f"No epsilon up to {MOST:g} was found to help." if usual and self.by_epsilon else ""
             return f"{none} {f'{more} would do.' if rows else ''}".strip()
         first = "" if least is None else f"The smallest epsilon with a route is {least:g}{self._noise_at(least)}"
         if clear is None:
