@@ -225,7 +225,8 @@ def _alerts(found: Diagnostics) -> Iterator[str]:
 def _limit(share: Share, found: Diagnostics) -> float:
     """Above which a share is called out."""
     if share.kind == MISSING:
-        return NEARLY_ALL
+        kept = sum(one.share for one in found.shares if one.kind == KEPT) or 1.0
+        return NEARLY_ALL * min(max(kept, 0.0), 1.0)
     if share.kind == TINY_TARGET:
         zero = sum(one.share for one in found.shares if one.kind == ZERO_TARGET)
         return min(HALF, MOSTLY * (1.0 - min(max(zero, 0.0), 1.0)) + found.error)

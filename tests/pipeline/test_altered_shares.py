@@ -325,6 +325,15 @@ def test_missing_values_are_counted_where_they_fit_beside_the_others_and_no_mode
     assert ("values missing", "age") not in shares(pipe)
 
 
+def test_missing_values_are_seen_among_the_rows_that_are_kept():
+    table = pd.DataFrame({"age": np.where(np.arange(N) % 50, np.nan, AGE)})
+    domain = Domain(n_rows=N, n_features=1, feature_names=("age",), adjacency=Adjacency.user_level(max_rows=1))
+    pipe = make_pipeline(IN_YEARS, MeanImputer(), GaussianMechanism(), epsilon=16, domain=domain)
+    said = warned(pipe, table, groups=np.arange(N) // 2)
+    assert shares(pipe)["values missing", "age"] == pytest.approx(0.49, abs=0.05)
+    assert any("values missing in 'age'" in one for one in said), said
+
+
 def test_rows_clipped_to_a_norm_and_targets_are_counted():
     X = np.random.default_rng(1).standard_normal((N, 3))
     pipe = make_pipeline(NormClipper(0.5), Ridge(y_range=(0, 1)), epsilon=8).fit(X, np.full(N, 7.0))

@@ -138,6 +138,7 @@ class TaskSource(BlockSource):
 
     @property
     def keeps(self) -> bool:
+        """Whether workers hold these rows."""
         return bool(self.kept)
 
     def taken(self, batch: NDArray[np.intp]) -> TaskSource:

@@ -169,7 +169,7 @@ def _public(name: str, step: Any, domain: Domain) -> Objects:
 def _columns(name: str, step: Any, domain: Domain) -> Objects:
     bounded = getattr(step, "max_norm", None) is None  # the norm that follows from ranges needs no clip
     width = len(step.get_feature_names_out())
-    made = plain_columns(name, step, domain.feature_names, gaps=domain.missing_rows > 0)
+    made = plain_columns(name, step, domain.feature_names, gaps=domain.max_missing != 0)
     return [made, *([] if bounded else _norm(step.norm_, width))]
 
 

@@ -19,7 +19,7 @@ from ppdp.bounds.release import MISSING
 from ppdp.certificate.record import Record, ReleaseRecord
 from ppdp.core.domain import Domain
 from ppdp.core.figures import figure, html_table
-from ppdp.core.formula import AT, FORMULAS, of_group
+from ppdp.core.formula import AT, FORMULAS
 from ppdp.data.categories import released_weights
 from ppdp.data.clusters import center_answers
 from ppdp.data.histograms import CLEAR
@@ -176,7 +176,7 @@ class _Filled:
             served = release.parameters.get("columns")
             if served is not None:
                 unsure[[i for i in range(domain.d) if i not in served]] = 0.0  # filled with 0
-            release = replace(release, statistic=of_group(release.statistic))
+            release = replace(release, statistic=release.statistic.partition(AT)[0])
             for one in [] if answer is None else statistics_of(release, answer, columns, domain):
                 if one.statistic in ("mean of observed values", "trimmed mean"):
                     unsure[[columns.names.index(name) for name in one.columns]] = one.raw_error

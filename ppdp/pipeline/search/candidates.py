@@ -31,7 +31,7 @@ from ppdp.privacy.noise.laplace import choose
 from ppdp.privacy.noise.sampler import Noise
 
 Scoring = Callable[[Any, Any], float]
-_MADE_UP = 20  # answers on which a score of one's own is tried
+_MADE_UP = 100  # answers, at most, on which a score of one's own is tried
 
 _OF_THE_SEARCH = (
     "epsilon",

@@ -24,7 +24,7 @@ from scipy import optimize, special
 from ppdp.core.adjacency import Adjacency
 from ppdp.core.boundary import outside
 from ppdp.core.names import dataset_name
-from ppdp.exceptions import BudgetExceeded, DiagnosticWarning, LedgerError
+from ppdp.exceptions import BudgetExceeded, CompositionWarning, LedgerError
 from ppdp.privacy.gaussian import gaussian_delta, gaussian_epsilon
 from ppdp.privacy.loss import PrivacyLoss, parts_at_order
 from ppdp.privacy.losses import Part
@@ -113,7 +113,7 @@ def warn_of_another_case(entries: Sequence[Entry], name: str) -> None:
     known = {dataset_name(entry.dataset) for entry in entries}
     if name not in known and (other := next((one for one in known if one.casefold() == name.casefold()), None)):
         what = f"the ledger has {other!r}, and {name!r} is another dataset, with a limit of its own."
-        warnings.warn(f"{what} Fix: dataset={other!r} for the same people.", DiagnosticWarning, stacklevel=outside())
+        warnings.warn(f"{what} Fix: dataset={other!r} for the same people.", CompositionWarning, stacklevel=outside())
 
 
 def refuse_another_gate(earlier: Sequence[Entry], spend: Entry, delta: float) -> None:

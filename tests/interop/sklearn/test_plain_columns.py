@@ -167,6 +167,15 @@ def test_features_behind_an_imputer_beside_text(step):
     assert_same(pipe.fit(FRAME[["age", "ward"]], LABELS), wild(["age", "ward"]))
 
 
+@pytest.mark.parametrize("step", [RBFSampler(n_components=7, random_state=0), PolynomialFeatures(2)], ids=repr)
+def test_features_of_a_group_behind_its_scaler(step):
+    numbers = make_sklearn_pipeline(SimpleImputer(), scaling.StandardScaler(), step)
+    columns = make_column_transformer((numbers, ["age"]), (OneHotEncoder(handle_unknown="ignore"), ["ward"]))
+    facts = {"ranges": {"age": (0, 100)}, "categories": {"ward": ["b", "a"]}, "classes": (0, 1)}
+    pipe = Pipeline.from_sklearn(make_sklearn_pipeline(columns, models.LogisticRegression()), epsilon=8.0, **facts)
+    assert_same(pipe.fit(FRAME[["age", "ward"]], LABELS), wild(["age", "ward"]))
+
+
 def test_features_in_front_of_an_imputer_are_refused_where_scikit_learn_takes_no_gaps():
     numbers = make_sklearn_pipeline(SimpleImputer(), SplineTransformer(4))
     columns = make_column_transformer((numbers, ["age"]))

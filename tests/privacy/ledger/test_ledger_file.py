@@ -8,7 +8,7 @@ import warnings
 import numpy as np
 import pytest
 
-from ppdp.exceptions import BudgetExceeded, DiagnosticWarning, InvalidParameter, LedgerError
+from ppdp.exceptions import BudgetExceeded, CompositionWarning, DiagnosticWarning, InvalidParameter, LedgerError
 from ppdp.privacy.ledger.ledger import Ledger
 from ppdp.privacy.losses import Pure
 
@@ -55,15 +55,15 @@ def test_a_new_file_without_a_limit_is_said(tmp_path):
 def test_a_name_that_differs_in_capitals_alone_is_said_once():
     ledger = Ledger(epsilon=3.0, delta=1e-5)
     with warnings.catch_warnings():
-        warnings.simplefilter("error", DiagnosticWarning)
+        warnings.simplefilter("error", CompositionWarning)
         for name in ("clinic", "clinic ", "ward"):
             ledger.reserve(mu=0.01, dataset=name)
-        with pytest.raises(DiagnosticWarning, match="dataset='clinic'"):
+        with pytest.raises(CompositionWarning, match="dataset='clinic'"):
             ledger.reserve(mu=0.01, dataset="Clinic")
         assert len(ledger) == 3
-        warnings.simplefilter("ignore", DiagnosticWarning)
+        warnings.simplefilter("ignore", CompositionWarning)
         ledger.reserve(mu=0.01, dataset="Clinic")
-        warnings.simplefilter("error", DiagnosticWarning)
+        warnings.simplefilter("error", CompositionWarning)
         ledger.reserve(mu=0.01, dataset="Clinic")
 
 
