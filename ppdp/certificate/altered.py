@@ -274,13 +274,16 @@ def predicted_in_short(c: Record) -> str | None:
     clear = [one for one in found if one.error <= TENTH]
     if not clear:
         return None
-    told = ", ".join(f"{_percent(one.value)} of {one.label!r}" for one in clear)
+    told = [f"{_percent(one.value)} of {one.label!r} (error {_points(one.error)})" for one in clear]
     if len(clear) > FEW:
-        told = (
-            f"{_percent(min(one.value for one in clear))} to {_percent(max(one.value for one in clear))} of each class"
-        )
-    error = _percent(max(one.error for one in clear))
-    return f"right for {told} in these rows (standard error {error})"
+        least, most = (_percent(pick(one.value for one in clear)) for pick in (min, max))
+        told = [f"{least} to {most} of a class (error up to {_points(max(one.error for one in clear))})"]
+    told += ["too few of others to tell"] * (len(clear) < len(found))
+    return f"of the rows it learned from, right for {', '.join(told)}"
+
+
+def _points(error: float) -> str:
+    return _percent(error).replace(" %", " points")
 
 
 def _named(share: Share) -> str:
