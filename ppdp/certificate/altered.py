@@ -278,8 +278,8 @@ def predicted_in_short(c: Record) -> str | None:
     if len(clear) > FEW:
         least, most = (_percent(pick(one.value for one in clear)) for pick in (min, max))
         told = [f"{least} to {most} of a class (error up to {_points(max(one.error for one in clear))})"]
-    told += ["too few of others to tell"] * (len(clear) < len(found))
-    return f"of the rows it learned from, right for {', '.join(told)}"
+    rest = "; too few of others to tell" if len(clear) < len(found) else ""
+    return f"of its training rows, the model has {', '.join(told)} right{rest}"
 
 
 def _points(error: float) -> str:
