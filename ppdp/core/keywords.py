@@ -359,6 +359,8 @@ class Answering(metaclass=_Renaming):
         """The error of an attribute that there is not; of one that a fit may make it says where that is."""
         if name.startswith("_") or not name.endswith("_") or any(one.endswith("_") for one in vars(self)):
             return error
+        if name in ("certificate_", "release_") and self._made_where == Answering._made_where:
+            return AttributeError(f"{error}. Fix: pipe.{name}, of the pipeline that is fitted.")
         return AttributeError(f"{error}. Fix: {self._made_where.format(name)}")
 
     def set_params(self, *given: Any, **params: Any) -> Any:

@@ -241,6 +241,12 @@ def count_of_clusters(stage: Any, domain: Domain) -> int:
 def center_answers(centers: Array, errors: Array, columns: Columns) -> list[Answers]:
     """Released centres with the errors of the last step, in the units of the columns."""
     return [
-        Answers.of(f"center of cluster {cluster}", columns, center, error, "error of the last step alone")
+        Answers.of(
+            f"center of cluster {cluster}",
+            columns,
+            center,
+            error,
+            "" if columns.gaps.any() else "error of the last step alone",
+        )
         for cluster, (center, error) in enumerate(zip(centers, errors))
     ]

@@ -255,7 +255,7 @@ class Answers:
         value = np.atleast_1d(np.asarray(value, dtype=np.float64))
         return cls.of(statistic, Columns.raw([column] * value.size), value, error, note)
 
-    def behind_gaps(self, columns: Columns, left: float = 1.0, n: float = 1.0) -> Answers:
+    def behind_gaps(self, columns: Columns, left: float | Array = 1.0, n: float = 1.0) -> Answers:
         """Means, of this share of the rows, or sums of n rows, with the error of what fills missing values as well.
 
         Where that is unknown the error stays that of the last step, and there is no interval.

@@ -241,8 +241,9 @@ class Mechanism(Answering, BaseEstimator):
         """New rows as they come to this step, checked; a warning where they are as they came to the first one."""
         check_is_fitted(self)
         X = validated(self, X, dtype=np.float64, reset=False, **how)
-        some = X[:: -(-len(X) // _LOOKED_AT)]
-        if np.median(np.sqrt(np.nansum(some**2, axis=1))) > _FAR * self._longest:
+        with np.errstate(over="ignore"):
+            lengths = np.sqrt(np.nansum(X[:: -(-len(X) // _LOOKED_AT)] ** 2, axis=1))
+        if np.median(lengths) > _FAR * self._longest:
             what = f"most of these rows are more than {_FAR:g} times as long as a row can be behind the steps in front"
             told = f"{what} of this {type(self).__name__}. Fix: pipe.predict(X), which takes rows as in the table."
             warnings.warn(told, DiagnosticWarning, stacklevel=outside())

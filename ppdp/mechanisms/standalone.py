@@ -39,6 +39,7 @@ class StandaloneQueryMixin:
         question = mechanism.query_spec(domain)
         released = mechanism.release(Rows.of(X), question, Noise(mechanism.random_state), scale)
         mechanism.read(released, domain, question)
+        vars(self).pop("_longest", None)
         return self
 
 
@@ -74,6 +75,7 @@ class Supervised:
             raise InvalidParameter(what, stage=type(self).__name__, fix=fix, parameter="class_weight")
         rows = Rows.of(X, codes).weighted(np.array(question.factors))
         self.read(self.release(rows, question, Noise(self.random_state), scale), domain, question)
+        vars(self).pop("_longest", None)  # of a pipeline's rows
         return self
 
     def _encode(self: Any, domain: Domain, y: Any) -> tuple[Domain, NDArray[np.float64]]:

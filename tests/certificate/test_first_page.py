@@ -13,7 +13,7 @@ from scipy.optimize import brentq
 from scipy.stats import norm
 from zoo import certificate, document
 
-from ppdp import Certificate, Domain, Pipeline, make_pipeline
+from ppdp import Certificate, Domain, Ledger, Pipeline, make_pipeline
 from ppdp.certificate import formats
 from ppdp.certificate.facts import read_fact
 from ppdp.certificate.pages.interpretation import outcome_in_words, right_at, right_of_two_rows, times_in_100
@@ -21,7 +21,7 @@ from ppdp.certificate.pages.page import seldom
 from ppdp.certificate.pages.statement import GLOSSARY, terms_in
 from ppdp.certificate.record import FactRecord
 from ppdp.exceptions import ExportError, InvalidParameter
-from ppdp.mechanisms import GaussianMechanism
+from ppdp.mechanisms import GaussianMechanism, LogisticRegression
 from ppdp.transformers import Deduplicator, MeanImputer, MinMaxScaler
 
 QUESTIONS = (
@@ -262,3 +262,16 @@ def test_a_pdf_is_printed_by_a_browser_or_refused_with_what_to_do(tmp_path, monk
     broken.chmod(0o755)
     with pytest.raises(ExportError, match="did not print"):
         one.save(tmp_path / "other.pdf")
+
+
+def test_labels_and_words_of_the_issuer_are_escaped_once():
+    X = np.random.default_rng(0).uniform(-1, 1, (3000, 1))
+    labels = np.where(X[:, 0] > 0, ">50K", "R&D")
+    pipe = make_pipeline(MinMaxScaler(ranges=(-1, 1)), LogisticRegression(("R&D", ">50K")), epsilon=8.0)
+    with Ledger(epsilon=9.0, delta=1e-5):
+        page = pipe.set_params(statements={"accuracy": "R&D's <test>"}).fit(X, labels).certificate_.to_html()
+    assert "of “R&amp;D”" in page
+    assert "of “&gt;50K”" in page
+    assert "R&amp;D’s &lt;test&gt;" in page
+    assert "&amp;amp;" not in page
+    assert "&amp;lt;" not in page

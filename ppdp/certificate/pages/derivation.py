@@ -202,7 +202,7 @@ def expected_error(c: Record, *, short: bool = False) -> str:
         accuracy, right = None if c.issued is None else c.issued.accuracy, predicted_in_short(c) if short else None
         ask = "of other people: ask" if right else "ask how accurate the model is"
         told += [right] if right else []
-        told.append(f"accuracy on other people, as stated: '{accuracy}'" if accuracy else ask)
+        told.append(f"accuracy on other people, as stated: {accuracy}" if accuracy else ask)
     n = f"{'at most ' if c.neighbours.unbounded else ''}{figure(c.entrance.domain['n_rows'])} rows"
     return "; ".join([*told, f"results made of {figure(left)} noisy number{'s' * (left != 1)} from {n}"])
 

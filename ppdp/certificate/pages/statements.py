@@ -233,9 +233,9 @@ class View:
     points: tuple[derivation.Point, ...]
     noises: tuple[derivation.NoisyRelease, ...]
 
-    def texts(self, *topics: Topic) -> list[str]:
-        """What is said on these topics."""
-        return [statement.text for statement in self.statements if statement.topic in topics]
+    def texts(self, *topics: Topic, short: bool = False) -> list[str]:
+        """What is said on these topics, or that in short."""
+        return [one.short if short else one.text for one in self.statements if one.topic in topics]
 
     def claim(self, pair: str) -> str:
         """The headline without the status."""

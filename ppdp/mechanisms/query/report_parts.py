@@ -152,6 +152,7 @@ class Means(ReportPart):
         told = Answers.of("mean", own, self.scaling.unscaled(mean), half * error)
         sampling = half * deviation / np.sqrt(count) if rows_are_a_sample(domain) else None
         told = replace(told, ends=partial(self._ends, numbers, noise, counted), sampling=sampling)
+        told = told.behind_gaps(own, count / domain.n)
         # Of the variance, whose square root is told: noise on squares, on the mean twice, and on the number of values.
         of_variance = np.hypot(ROOT * noise, 2 * mean * noise) / count
         of_variance = np.hypot(of_variance, (deviation**2 - mean**2) * counted.noise / count)
