@@ -316,7 +316,7 @@ def class_names(domain: Domain) -> list[str]:
     return names if len(set(names)) == len(names) else [repr(label) for label in domain.classes or ()]
 
 
-def one_of(domain: Domain) -> int:
+def prediction_stride(domain: Domain) -> int:
     """Of how many rows one is predicted, by their public places."""
     products = domain.d * -(-len(domain.classes or (0,)) // 8)
     return -(-domain.n // max(1, min(MOST_ROWS, MOST_ENTRIES // products)))
@@ -324,7 +324,7 @@ def one_of(domain: Domain) -> int:
 
 def predicted_apart(entrance: Distance, domain: Domain, distance: Distance) -> bool:
     """Whether, of rows that are predicted, no more differ than at the entrance, nor more that both sides have."""
-    steady = domain.d <= MOST_TERMS and (one_of(domain) == 1 or not distance.reordered)
+    steady = domain.d <= MOST_TERMS and (prediction_stride(domain) == 1 or not distance.reordered)
     rows = ((one.changed, one.changed - one.toggled) for one in (distance, entrance))
     return steady and all(here <= before * (1 + 1e-9) for here, before in zip(*rows))
 

@@ -28,7 +28,7 @@ from ppdp.bounds.release import (
     WEIGHT,
     ZERO_TARGET,
     kind_in_words,
-    one_of,
+    prediction_stride,
 )
 from ppdp.bounds.selection import THRESHOLD
 from ppdp.certificate.record import Diagnostics, Record, ReleaseRecord, Share
@@ -264,7 +264,7 @@ def predicted_in_words(c: Record) -> str | None:
 
 def _own_rows(c: Record) -> str:
     """The rows that were predicted."""
-    number = one_of(Domain.from_dict(c.domains[-1]))
+    number = prediction_stride(Domain.from_dict(c.domains[-1]))
     return "its own rows" if number == 1 else f"one in {number} of its own rows"
 
 

@@ -7,10 +7,9 @@ import math
 import os
 import re
 import tempfile
-import warnings
 from argparse import Namespace
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,18 +19,15 @@ from ppdp.cli.column_parsing import Layout
 from ppdp.cli.data_files import is_large, open_rows
 from ppdp.cli.documents import SUFFIXES, place_of
 from ppdp.cli.main import NO, YES
-from ppdp.cli.output import Misuse, busy, complain, placed, refuse, refuse_taken, say, table, words_of
+from ppdp.cli.output import Misuse, busy, placed, refuse, refuse_taken, say, table, warning_lines, words_of
 from ppdp.cli.parser import CLUSTERS
 from ppdp.cli.pipeline_file import PipelineFile, import_modules, read_pipeline_file
 from ppdp.cli.planning import planned
 from ppdp.core.progress import unseen
 from ppdp.exceptions import (
-    DiagnosticWarning,
     ExportError,
-    HeaderWarning,
     InvalidValue,
     LedgerError,
-    NoiseWarning,
     PpdpError,
     escaped,
 )
@@ -198,7 +194,7 @@ def _fit(options: Namespace, file: PipelineFile, layout: Layout, write: Callable
     with unseen(options.quiet), busy(quiet=options.quiet or layout.source.blocks is not None):
         rules, rows = file.rules, layout.rows(plan.domain.classes)
         try:
-            with file.located(), _warning(printed=not (options.quiet or options.json)):
+            with file.located(), warning_lines(printed=not (options.quiet or options.json)):
                 pipe.fit(rows, rules.label, rules.groups, sample_weight=rules.sample_weight)
         except Misuse as error:
             if isinstance(error.__context__, InvalidValue):  # its cause is in the data, not in the pipeline file
@@ -219,21 +215,6 @@ def _fit(options: Namespace, file: PipelineFile, layout: Layout, write: Callable
             lines.append(f"{told}; of all its entries on these data:\n{after}")
         say("\n".join([*made.words, certificate.to_text(), *lines]))
     return 0
-
-
-@contextmanager
-def _warning(*, printed: bool) -> Iterator[None]:
-    """Warnings in one line each, but for those of a certificate that is ``printed``, and of what the user has said."""
-
-    def complained(message: Warning | str, *_: Any, **__: Any) -> None:
-        complain(f"warning: {message}")
-
-    with warnings.catch_warnings():
-        for said in (HeaderWarning, *((NoiseWarning, DiagnosticWarning) if printed else ())):
-            warnings.simplefilter("ignore", said)
-        if not printed:
-            warnings.showwarning = complained
-        yield
 
 
 def _undeclared(error: InvalidValue, file: PipelineFile) -> tuple[str, str]:

@@ -11,13 +11,14 @@ import contextlib
 import json
 import os
 import sys
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NoReturn, TextIO
 
 from ppdp.core.figures import aligned
 from ppdp.core.names import nearest
-from ppdp.exceptions import InvalidParameter, PpdpError, escaped
+from ppdp.exceptions import DiagnosticWarning, HeaderWarning, InvalidParameter, NoiseWarning, PpdpError, escaped
 
 
 class Unprinted(OSError):
@@ -34,6 +35,21 @@ def complain(text: str) -> None:
     """Print one line on standard error."""
     with contextlib.suppress(Unprinted), printing(sys.stderr):
         print(f"ppdp: {escaped(text)}", file=sys.stderr)
+
+
+@contextlib.contextmanager
+def warning_lines(*, printed: bool) -> Iterator[None]:
+    """Warnings in one line each, but for those of a certificate that is ``printed``, and of what the user has said."""
+
+    def complained(message: Warning | str, *_: Any, **__: Any) -> None:
+        complain(f"warning: {message}")
+
+    with warnings.catch_warnings():
+        for said in (HeaderWarning, *((NoiseWarning, DiagnosticWarning) if printed else ())):
+            warnings.simplefilter("ignore", said)
+        if not printed:
+            warnings.showwarning = complained
+        yield
 
 
 def prepare() -> None:

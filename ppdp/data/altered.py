@@ -167,18 +167,18 @@ def _where(values: Any, test: Any) -> Any:
     )
 
 
-def some_of(rows: Rows | Stream, number: int) -> Rows | Stream:
+def subsample(rows: Rows | Stream, stride: int) -> Rows | Stream:
     """One of so many rows, by their public places, before anybody writes over them."""
     if isinstance(rows, Rows):
-        return _every(number, rows)
-    if not rows.maps and rows.source.keeps and (number > 1 or rows.source.local):
-        return rows.taken(np.arange(0, rows.n, number))
-    some = replace(rows, beside=None).each(partial(_every, number), rows.d)
-    return Rows.joined(list(some.over(Rows.bare))) if rows.source.local else some
+        return _strided(stride, rows)
+    if not rows.maps and rows.source.keeps and (stride > 1 or rows.source.local):
+        return rows.taken(np.arange(0, rows.n, stride))
+    sample = replace(rows, beside=None).each(partial(_strided, stride), rows.d)
+    return Rows.joined(list(sample.over(Rows.bare))) if rows.source.local else sample
 
 
-def _every(number: int, rows: Rows) -> Rows:
-    part = rows.part(slice(-rows.first % number, None, number))
+def _strided(stride: int, rows: Rows) -> Rows:
+    part = rows.part(slice(-rows.first % stride, None, stride))
     X: Any = part.X
     return replace(part, X=X.toarray() if issparse(X) else X.copy())
 

@@ -250,6 +250,11 @@ class Mechanism(Answering, BaseEstimator):
         return X
 
     @property
+    def counts_rows(self) -> bool:
+        """Whether it reads its rows again behind the training, which then writes over none of them."""
+        return False
+
+    @property
     def clips_rows(self) -> bool:
         """Whether it learns from long rows, and clips what they add by itself, so that their norm makes no noise."""
         return False

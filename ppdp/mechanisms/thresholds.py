@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import expit, logit
-from sklearn.base import clone
 
 from ppdp.bounds import lookup
 from ppdp.bounds.selection import CLASSIFIERS, COUNTED, SCORE_CELLS, SCORE_EDGES, THRESHOLD, counts_apart
@@ -25,7 +24,7 @@ from ppdp.data.rows import Array, Rows
 from ppdp.data.stream import Stream
 from ppdp.data.unit_conversion import Answers, Columns
 from ppdp.exceptions import InvalidParameter
-from ppdp.mechanisms.base import QuerySpec, SharedDocstring
+from ppdp.mechanisms.base import QuerySpec, SharedDocstring, twin_of
 from ppdp.privacy.noise.sampler import Noise
 
 SHARE = 0.1  # of mu², of the counts
@@ -86,6 +85,10 @@ class TunedThreshold(SharedDocstring):
         ndarray of shape (n_samples, n_classes)
         """
         return np.asarray(self._probabilities(self.decision_function(X)))
+
+    @property
+    def counts_rows(self) -> bool:
+        return isinstance(self.threshold, str | tuple | list)
 
     def _tuned_for(self: Any, domain: Domain) -> Any:
         """What a threshold is to be found for; None where it is public."""
@@ -151,9 +154,8 @@ class TunedThreshold(SharedDocstring):
             return super().release(rows, question, noise, noise_scale)  # type: ignore[misc]
         kept = replace(rows, ours=False) if isinstance(rows, Rows) else rows  # training may write over them
         released: dict[str, Array] = super().release(kept, own, noise, noise_scale)  # type: ignore[misc]
-        twin = clone(self).set_params(noise_scale=noise_scale)
         facts = Domain(n_rows=rows.n, n_features=rows.d, classes=(0, 1))
-        super(TunedThreshold, twin).read(released, facts, own)  # type: ignore[misc]
+        twin = twin_of(self._untuned(), own, noise_scale, released, facts)
         unit, padded = question.parameters["count_factor"] / rows.n, np.zeros(question.size)
         padded[:NUMBERS] = weights_by_class(rows, twin.steady_scores, SCORE_EDGES) * unit
         return released | {"counts": noise.release(padded, noise_scale, question.bound)[:NUMBERS] / unit}

@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from ppdp.bounds.release import one_of
+from ppdp.bounds.release import prediction_stride
 from ppdp.core.boundary import at_step
-from ppdp.data.altered import altered_counts, counts_by_outcome, marks_on_the_way, some_of
+from ppdp.data.altered import altered_counts, counts_by_outcome, marks_on_the_way, subsample
 from ppdp.data.engine.disk_cache import cached_on_disk
 from ppdp.data.noisy_statistics import STATISTICS
 from ppdp.data.rows import Rows
@@ -65,12 +65,13 @@ def execute(plan: Plan, rows: Rows | Stream, noise: Noise) -> Outcome:
             passes = plan.mechanism_passes + m.stage.samples_rows
             with at_step(m.name), cached_on_disk(rows, passes, last=True) as rows:
                 rows = fold.counting(rows)
-                few = some_of(rows, one_of(plan.end[0])) if asked is not None and asked.predicted else None
+                counted = asked is not None and bool(asked.predicted)
+                sample = subsample(rows, prediction_stride(plan.end[0])) if counted else None
                 with listening(m, noise):
                     answers = m.stage.release(rows, question, noise, m.noise_scale)
-                if few is not None:
+                if sample is not None:
                     model = twin_of(m.stage, question, m.noise_scale, answers, plan.end[0])
-                    predicted = counts_by_outcome(few, model)
+                    predicted = counts_by_outcome(sample, model)
             present = None if weighted else answers.get(PRESENT)
             released |= {f"{m.name}.{name}": value for name, value in answers.items() if name != PRESENT}
         if asked is not None and altered is None:

@@ -602,27 +602,25 @@ def test_weights_of_classes_far_apart(heavy, drowned, table):
     assert any("class_weight" in said for said in plan.warnings) == drowned
 
 
-def test_one_id_for_everybody(table):
-    pipe = make_pipeline(
+def of_persons(max_rows):
+    return make_pipeline(
         MinMaxScaler((18, 80)),
         LogisticRegression((False, True)),
-        adjacency=Adjacency.user_level(5),
+        adjacency=Adjacency.user_level(max_rows),
         domain=Domain(n_rows=N),
         random_state=0,
     )
+
+
+def test_one_id_for_everybody(table):
+    pipe = of_persons(5)
     _warned(lambda: pipe.fit(table[["age"]], table["outcome"], groups=np.zeros(N, dtype=int)), ["rows kept"])
     _silent(lambda: pipe.fit(table[["age"]], table["outcome"], groups=np.arange(N) // 5))
 
 
 @pytest.mark.parametrize("groups", [range(N), pd.RangeIndex(N)])
 def test_a_range_as_ids(groups, table):
-    pipe = make_pipeline(
-        MinMaxScaler((18, 80)),
-        LogisticRegression((False, True)),
-        adjacency=Adjacency.user_level(1),
-        domain=Domain(n_rows=N),
-        random_state=0,
-    )
+    pipe = of_persons(1)
     _warned(lambda: pipe.fit(table[["age"]], table["outcome"], groups=groups), ["every row a person", "groups=X["])
 
 

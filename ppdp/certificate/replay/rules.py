@@ -232,12 +232,14 @@ def _shares(c: Record) -> Iterator[str]:
         yield "diagnostics: a share is there twice."
     if not {share.kind for share in own.shares} <= set(KINDS) or not all(of_a_column(c, one) for one in own.shares):
         yield "diagnostics: no such share."
-    start = Distance.from_dict(c.entrance.distance)
-    end = Distance.from_dict(c.steps[-1].distance) if c.steps else start
-    apart = predicted_apart(start, Domain.from_dict(c.domains[-1]), end)
-    exclusive = labels_predicted(own) <= {*class_names(Domain.from_dict(c.entrance.domain))}
-    if labels_predicted(own) and (c.conditions or c.mechanism is None or not apart or not exclusive):
-        yield "diagnostics: more rows than those that differ may be predicted otherwise."
+    if predicted := labels_predicted(own):
+        start = Distance.from_dict(c.entrance.distance)
+        end = Distance.from_dict(c.steps[-1].distance) if c.steps else start
+        apart = predicted_apart(start, Domain.from_dict(c.domains[-1]), end)
+        if c.conditions or c.mechanism is None or not apart:
+            yield "diagnostics: more rows than those that differ may be predicted otherwise."
+        if not predicted <= {*class_names(Domain.from_dict(c.entrance.domain))}:
+            yield "diagnostics: predictions of a class that is not declared, or is under another name."
 
 
 def _served(c: Record) -> Iterator[str]:

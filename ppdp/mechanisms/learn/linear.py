@@ -287,7 +287,7 @@ class LinearModel(SharedDocstring, Supervised):
             usual_alpha=self._usual_alpha / question.largest_weight,
             early_stopping=is_auto(self.max_iter),
             keeps_path=self._staged,
-            over=not isinstance(getattr(self, "threshold", None), str | tuple | list),
+            over=not self.counts_rows,
         )
         return solver_of(self, question).release(run)
 

@@ -32,8 +32,8 @@ from ppdp.bounds.release import (
     ZERO_TARGET,
     class_names,
     kind_in_words,
-    one_of,
     predicted_apart,
+    prediction_stride,
     share_parameters,
 )
 from ppdp.core.domain import Domain
@@ -77,7 +77,7 @@ class Entrance:
         """What is counted of labels behind the last step: none where other rows decide on what it learns of a row."""
         if not self.classifies or not self.told or self.balances or route.conditional:
             return []
-        names, many = class_names(domain), domain.n // one_of(route.domain) >= min(domain.n, FEWEST_ROWS)
+        names, many = class_names(domain), domain.n // prediction_stride(route.domain) >= min(domain.n, FEWEST_ROWS)
         apart = predicted_apart(domain.neighbours, route.domain, route.distance)
         counted = apart and many and len(names) <= MOST_CLASSES
         return [Property(kind, name) for kind in PREDICTED for name in names] if counted else []
@@ -120,11 +120,10 @@ class Counted:
         if not entrance.told:
             stages, properties = [], [one for one in properties if one.kind == CLASS]
         predicted = tuple(entrance.predicted(route, domain)) if formula_id == SHARES else ()
-        kinds = tuple(dict.fromkeys(one if one.kind == CLASS else Property(one.kind) for one in properties))
         distinct = [one for one in properties if one.kind != TINY]
         first, altered = (tuple(one for one in some if one.kind != MISSING) for some in (properties, distinct))
         choices = tuple(properties), first, (*altered, Property(TINY))
-        kinds = tuple(one for one in kinds if one.kind != MISSING)
+        kinds = tuple(dict.fromkeys(one if one.kind == CLASS else Property(one.kind) for one in first))
         fewest = kinds if len(kinds) < len(first) else first
         most = min(MOST_COLUMNS, affordable) if len(set(distinct)) == len(distinct) else 0
         counted = next((one for one in choices if len(one) <= most), fewest)
