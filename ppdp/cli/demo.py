@@ -55,7 +55,7 @@ def build(data: str, *, fit_mode: str = "auto", epsilon: float = 1.0, delta: flo
         gaps = {"columns": ["creatinine"], "min_observed": 0.7}
         stated |= {"domain": Domain(rows_per_unit=1), "sources": SOURCES}
         stated["statements"]["prediction"] = "1 = died, 0 = alive when last seen"
-        asked = "the study measured or asked every participant; a stratified random half of them is public"
+        asked = "the study measured or asked everybody; three quarters of its public half were drawn at random"
         stated["statements"]["own_values"] = asked
         X, y, ranges = load_flchain(log_scale=False)
     else:

@@ -40,7 +40,7 @@ BLANK, DROP, WORDS = "?", "drop", "words"
 MOST = 20  # private categories of a column, where nobody says how many
 
 _FORMS = {
-    "number": "[low, high]",
+    "number": "[low, high], codes [1, 2, 3]",
     "text": '["a", "b"], {words = 256} for texts, dates ["1990-01-01", "2030-12-31"]',
     "date": '["1990-01-01", "2030-12-31"]',
     "unknown": '[low, high], ["a", "b"], {words = 256} for texts or dates ["1990-01-01", "2030-12-31"]',
@@ -67,7 +67,7 @@ def declare(X: Any) -> Declaration:
     >>> import pandas as pd
     >>> facts = declare(pd.DataFrame({"age": [50], "sex": pd.array(["F"], "string"), "smoker": [True]}))
     >>> print(facts)
-    age = "?"  # int64: [low, high], or "private" or "drop"
+    age = "?"  # int64: [low, high], codes [1, 2, 3], or "private" or "drop"
     sex = "?"  # string: ["a", "b"], {words = 256} for texts, dates ["1990-01-01", "2030-12-31"], or "private" or "drop"
     smoker = [0, 1]  # bool
     >>> facts.update(age=(18, 90), sex=["F", "M"])
