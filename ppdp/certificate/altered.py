@@ -68,7 +68,7 @@ _UNTOLD = (
     " columns? Where a class is rare, rank rows by predict_proba or decision_function, or set the model's threshold"
 )
 _ASK = "many near 0? Ask for their unit"
-_IDS = "does every row have an id, and is n_rows the number of rows that are expected?"
+_IDS = "does every row have an id, and is n_rows the number of rows that are expected? Noise is sized for it."
 
 
 def alerts(c: Record) -> list[str]:
@@ -216,7 +216,7 @@ def _alerts(found: Diagnostics) -> Iterator[str]:
     for share in found.shares:
         if share.kind == KEPT:
             unsure = CLEAR * found.error
-            if share.share < TENTH - unsure or share.share < unsure < HALF:
+            if unsure < HALF and share.share < max(HALF - unsure, unsure):
                 yield f"{_words(share, found)} of the declared limit of rows: {_IDS}"
         elif share.share - CLEAR * found.error > _limit(share, found):
             yield f"{_words(share, found)} of the rows: {_CHECK[share.kind]}"

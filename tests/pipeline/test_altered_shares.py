@@ -396,13 +396,16 @@ def test_nothing_is_said_where_nothing_can_be_altered():
     assert "withheld" not in pipe.certificate_.to_dict()
 
 
-def test_rows_without_an_id_show_in_the_rows_kept():
-    ids = np.where(np.arange(N) < N - 50, None, np.arange(N).astype(object))
-    domain = Domain(n_rows=N, n_features=1, feature_names=("age",), adjacency=Adjacency.user_level(max_rows=1))
+@pytest.mark.parametrize(
+    ("limit", "named", "told"), [(N, 50, True), (N, N, False), (4 * N, N, True), (3 * N // 2, N, False)]
+)
+def test_few_rows_of_their_limit_are_called_out(limit, named, told):
+    ids = np.where(np.arange(N) < N - named, None, np.arange(N).astype(object))
+    domain = Domain(n_rows=limit, n_features=1, feature_names=("age",), adjacency=Adjacency.user_level(max_rows=1))
     pipe = make_pipeline(IN_YEARS, GaussianMechanism(), epsilon=8, domain=domain, on_invalid="repair")
     said = warned(pipe, TABLE, groups=ids)
-    assert any("rows kept" in one for one in said), said
-    assert shares(pipe)["rows kept", None] == pytest.approx(50 / N, abs=0.03)
+    assert any("rows kept" in one for one in said) == told, said
+    assert shares(pipe)["rows kept", None] == pytest.approx(named / limit, abs=0.03)
     assert pipe.certificate_.verify()
 
 
