@@ -86,7 +86,12 @@ class DeferredTable:
     @property
     def form(self) -> Any:
         """The columns without their rows, as a table of that kind is opened."""
-        return opened(self._without_rows(self.names))
+        return opened(self.empty_table)
+
+    @property
+    def empty_table(self) -> Any:
+        """The same as a table of Arrow."""
+        return self._without_rows(self.names)
 
     @property
     def labels(self) -> Any:

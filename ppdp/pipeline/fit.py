@@ -55,15 +55,20 @@ from ppdp.pipeline.steps import Named, Steps, as_texts, check_steps, check_unbou
 from ppdp.privacy.gate import GATE_KINDS
 from ppdp.privacy.ledger.fit_charging import FitCharge, FitCost, charge, open_ledger
 from ppdp.privacy.noise.sampler import Noise
+from ppdp.transformers.columns.spread_steps import by_function, with_names
 
 
-def checked_steps(pipe: Any) -> Steps:
-    """The steps of a pipeline, once its own parameters are checked."""
+def checked_steps(pipe: Any, table: Any = None) -> Steps:
+    """The steps of a pipeline, once its own parameters are checked.
+
+    Functions choose columns by names and types of ``table``, or by the names of a domain, by default the pipeline's.
+    """
     choice("gate", pipe.gate, ["auto", *GATE_KINDS, None])
     choice("on_invalid", pipe.on_invalid, ["error", "repair"])
     choice("diagnostics", pipe.diagnostics, ["auto", None])
     check_kinds(pipe, domain=Domain, adjacency=Adjacency)
-    return check_steps(pipe.own_steps(), type(pipe))
+    given = with_names(pipe.steps, pipe.domain if table is None else table)
+    return replace(check_steps(pipe.own_steps(given), type(pipe)), given=given)
 
 
 def adjacency_of(pipe: Any) -> Adjacency:
@@ -82,7 +87,7 @@ def facts_of(pipe: Any, steps: Steps, declared: Domain | None, **seen: Any) -> t
 
 def plan_of(pipe: Any, declared: Domain | None, steps: Steps | None = None, **seen: Any) -> Plan:
     """The plan with the declared facts and what may be ``seen`` of the data: shape, names, classes."""
-    steps = checked_steps(pipe) if steps is None else steps
+    steps = checked_steps(pipe, declared) if steps is None else steps
     domain, facts = facts_of(pipe, steps, declared, **seen)
     begun, adding = time.monotonic(), _is_charged(pipe)
     altering = Entrance(
@@ -103,7 +108,7 @@ def plan_of(pipe: Any, declared: Domain | None, steps: Steps | None = None, **se
             return None
         table = {name: getattr(domain, name) for name in ("n_rows", "n_features", "feature_names")}
         unfitted = type(pipe)(
-            **{**pipe.get_params(deep=False), "steps": [(name, clone(step)) for name, step in pipe.steps]}
+            **{**pipe.get_params(deep=False), "steps": [(name, clone(step)) for name, step in steps.given]}
         )
         pace = time.monotonic() - begun
         return Advice(
@@ -195,7 +200,7 @@ class Fit:
     @classmethod
     def of(cls, pipe: Any, X: Any, y: Any, groups: Any, weights: Any, steps: Steps | None = None) -> Fit:
         """The plan for these data, of which only the form is looked at."""
-        steps = checked_steps(pipe) if steps is None else steps
+        steps = checked_steps(pipe, X) if steps is None else steps
         check_account(pipe)
         inputs = Inputs.of(pipe, steps, X, y, groups, weights)
         with before_rows():
@@ -262,12 +267,13 @@ class Fit:
 
 def fit_pipeline(pipe: Any, X: Any, y: Any, groups: Any, weights: Any) -> None:
     """Fit a pipeline to private rows: what it releases and its certificate are set on it, and nothing else."""
-    steps = checked_steps(pipe)
-    X = as_texts(steps.all[0][1], X, y)
+    steps = None if by_function(pipe.steps) else checked_steps(pipe)
+    X = X if steps is None else as_texts(steps.all[0][1], X, y)  # a list names no columns
     with resolve_inputs(X, y, groups, weights) as given:
+        steps = checked_steps(pipe, given[0]) if steps is None else steps
         _check_positions(pipe, steps, given[0], X, y, groups, weights)
         beside = dict(zip(("y", "groups", "sample_weight"), given[1:]))
-        warn_of_names(given[0], pipe.steps, beside)
+        warn_of_names(given[0], steps.given, beside)
         fit = Fit.of(pipe, *given, steps=steps)
         noise = Noise(pipe.random_state)
         fit.warn_of_noise()

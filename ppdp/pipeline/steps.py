@@ -36,6 +36,7 @@ class Steps:
 
     stages: list[Named]
     mechanism: Named | None
+    given: Sequence[Named] = ()  # of a pipeline, with names of columns
 
     @property
     def last(self) -> Any:

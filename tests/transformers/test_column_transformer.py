@@ -208,7 +208,7 @@ RANGE = MinMaxScaler((0, 1))
         ([("a@b", RANGE, ["x"])], InvalidParameter, "names of transformers"),
         ([("a", RANGE, ["x"]), ("a", RANGE, ["y"])], InvalidParameter, "names of transformers"),
         ([("remainder", RANGE, ["x"])], InvalidParameter, "names of transformers"),
-        ([("a", RANGE, lambda X: ["x"])], InvalidParameter, r"no names or positions.*selector\(X\)"),
+        ([("a", RANGE, lambda X: X.columns[X.max() > 1])], InvalidParameter, r"by their types.*selector\(X\)"),
         ([("a", RANGE, [0.5])], InvalidParameter, "no names or positions"),
         ([("a", StandardScaler, ["x"])], UnknownStage, "not a ppdp stage"),
         ([("a", "scale", ["x"])], UnknownStage, "not a ppdp stage"),

@@ -16,14 +16,14 @@ from ppdp.exceptions import PpdpError
 from ppdp.interop.sklearn.counterparts import STAGES, is_public, public_maps, refuse_unknown, role_of
 from ppdp.interop.sklearn.declared_facts import DeclaredFacts
 from ppdp.interop.sklearn.feature_maps import own_knots
-from ppdp.interop.sklearn.leaks import quiet
 from ppdp.interop.sklearn.models import CLUSTERS
-from ppdp.interop.sklearn.schema import columns_taken, is_listed, picked_columns
+from ppdp.interop.sklearn.schema import columns_taken, picked_columns
 from ppdp.interop.sklearn.steps import TEXTS, WEIGHTS, Step, branches, flattened, is_word, named_parts, own_name
 from ppdp.interop.sklearn.trees import TREES, only_trees
+from ppdp.transformers.columns.column_choice import is_listed
 from ppdp.transformers.columns.column_group import ColumnGroup, NamedGroup
 from ppdp.transformers.columns.column_stage import Encoder
-from ppdp.transformers.rowwise.probe import made_up_rows
+from ppdp.transformers.rowwise.probe import made_up_rows, quiet
 
 
 @dataclass

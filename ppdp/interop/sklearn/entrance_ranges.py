@@ -11,10 +11,10 @@ from ppdp.exceptions import UnsupportedOrder
 from ppdp.interop.sklearn.counterparts import role_of
 from ppdp.interop.sklearn.declared_facts import DeclaredFacts
 from ppdp.interop.sklearn.models import CLUSTERS
-from ppdp.interop.sklearn.schema import is_listed
 from ppdp.interop.sklearn.steps import Step
 from ppdp.interop.sklearn.trees import TREES
 from ppdp.transformers import MinMaxScaler
+from ppdp.transformers.columns.column_choice import is_listed
 from ppdp.transformers.columns.column_group import ColumnGroup
 from ppdp.transformers.columns.column_map import ColumnMap
 from ppdp.transformers.columns.maps import FillConstant, PublicMap, RangeScale, Unclipped

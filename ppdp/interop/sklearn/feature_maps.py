@@ -14,14 +14,13 @@ from ppdp.core.checks import flag, integer, number, shown
 from ppdp.core.closure_inspection import refuse_captured
 from ppdp.exceptions import said_by
 from ppdp.interop.sklearn.declared_facts import DeclaredFacts
-from ppdp.interop.sklearn.leaks import quiet
 from ppdp.interop.sklearn.steps import TERMS, TEXTS, Step, is_word, public_seed
 from ppdp.transformers.columns.categories import is_gap
 from ppdp.transformers.columns.feature_hasher import HashedTerms
 from ppdp.transformers.columns.features import FourierFeatures, KnottedSplines, Landmarks, PeriodicSplines, Splines
 from ppdp.transformers.columns.hashing_vectorizer import HashedWords
 from ppdp.transformers.columns.maps import MOST_COLUMNS, FunctionMap, GapIndicators, PublicMap
-from ppdp.transformers.rowwise.probe import made_up_rows
+from ppdp.transformers.rowwise.probe import made_up_rows, quiet
 
 
 def fourier(step: Step, facts: DeclaredFacts, columns: Any) -> PublicMap:

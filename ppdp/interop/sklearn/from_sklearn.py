@@ -25,12 +25,13 @@ from ppdp.interop.sklearn.counterparts import counterpart, in_even_units, is_pub
 from ppdp.interop.sklearn.declared_facts import DeclaredFacts
 from ppdp.interop.sklearn.entrance_ranges import check_bounds
 from ppdp.interop.sklearn.leaks import root_of
-from ppdp.interop.sklearn.schema import frame_of_types, with_picked
+from ppdp.interop.sklearn.schema import with_picked
 from ppdp.interop.sklearn.steps import flattened, is_named
 from ppdp.interop.sklearn.trees import with_codes
+from ppdp.transformers.columns.column_choice import frame_of_types
 from ppdp.transformers.columns.column_group import ColumnGroup
 from ppdp.transformers.columns.column_map import ColumnMap
-from ppdp.transformers.columns.spread_steps import spread
+from ppdp.transformers.columns.spread_steps import spread, with_names
 
 _CONTAINERS = ("ColumnTransformer", "FeatureUnion")
 
@@ -107,29 +108,30 @@ class FromSklearn:
     @property
     def conversion(self) -> Conversion | None:
         """What became of each step of scikit-learn; None if there is none."""
-        return self._conversion or self._translated()[1]
+        return self._conversion or self._translated(self.steps)[1]
 
     def __sklearn_clone__(self) -> Any:
         cloned = super().__sklearn_clone__()  # type: ignore[misc]  # of the estimator that this is mixed into
         cloned._conversion = self._conversion
         return cloned
 
-    def own_steps(self) -> Any:
+    def own_steps(self, steps: Any = None) -> Any:
         """The steps with twins for those of scikit-learn, and each ``ColumnTransformer`` as the stages that it is.
 
         Only classes and parameters are looked at; what is declared is that of the domain and of ppdp's own steps.
+        ``steps`` are its own with names of columns; by default those that the domain tells.
         """
-        return spread(self._translated()[0])
+        return spread(self._translated(with_names(self.steps, self.domain) if steps is None else steps)[0])
 
-    def _translated(self) -> tuple[Any, Conversion | None]:
-        given = self.steps if isinstance(self.steps, (list, tuple)) else ()
+    def _translated(self, steps: Any) -> tuple[Any, Conversion | None]:
+        given = steps if isinstance(steps, (list, tuple)) else ()
         made = [part[1] for part in given if is_named(part, 2) and not isinstance(part[1], type)]
         if not any(root_of(step) in ("sklearn", "imblearn") for step in made):
-            return self.steps, None
+            return steps, None
         domain = self.domain if isinstance(self.domain, Domain) else Domain()
         reserved = frozenset(signature(type(self)).parameters)
         call = "Pipeline.from_sklearn(sklearn.pipeline.Pipeline(steps), "
-        return convert(SklearnPipeline(list(self.steps)), DeclaredFacts(domain=domain, call=call), reserved)
+        return convert(SklearnPipeline(list(steps)), DeclaredFacts(domain=domain, call=call), reserved)
 
     @classmethod
     def from_sklearn(

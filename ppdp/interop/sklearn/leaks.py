@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import copy
-import io
-import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -16,7 +13,7 @@ from ppdp.core.closure_inspection import captured_by, declared_of, functions_in,
 from ppdp.interop.sklearn.known_estimators import KNOWN, NOTHING, RESAMPLES, SEVERITIES, UNKNOWN, Given, Leak
 from ppdp.mechanisms.base import Mechanism
 from ppdp.transformers.base import Stage
-from ppdp.transformers.rowwise.probe import made_up_rows
+from ppdp.transformers.rowwise.probe import made_up_rows, quiet
 
 OF_ROWS = {"func", "inverse_func", "function", "utility"}
 """Parameters whose function takes a table of rows."""
@@ -160,18 +157,6 @@ def _mixes_rows(function: Callable[..., Any]) -> bool | None:
                 continue
             return [len(one) for one in alone] != [1] * len(rows) or not _agree(together, np.concatenate(alone))
     return None
-
-
-@contextlib.contextmanager
-def quiet() -> Iterator[None]:
-    """Nothing is printed, and NumPy's global generator stays as it is."""
-    state = np.random.get_state()  # noqa: NPY002
-    try:
-        with np.errstate(all="ignore"), warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        np.random.set_state(state)  # noqa: NPY002
 
 
 def _as_table(out: Any) -> Any:

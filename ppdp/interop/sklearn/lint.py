@@ -13,7 +13,8 @@ from ppdp.exceptions import InvalidParameter
 from ppdp.interop.sklearn.known_estimators import CHOOSES, CONTAINERS, SEVERITIES, UNREADABLE, Leak
 from ppdp.interop.sklearn.leaks import is_whole, leak_of, leak_of_container, root_of
 from ppdp.interop.sklearn.steps import DEEPEST, is_named
-from ppdp.transformers.columns.column_transformer import ColumnTransformer, named_stages
+from ppdp.transformers.columns.column_parts import named_stages
+from ppdp.transformers.columns.column_transformer import ColumnTransformer
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +186,7 @@ def _inside(estimator: Any) -> Iterator[Inner]:
         parameters = {}
     for name, value in parameters.items():
         if name == holder:
-            yield from _members(name, value, 3 if holder == "transformers" else 2)
+            yield from _members(name, value, 3 if holder == "transformers" else 2, ours=root_of(estimator) == "ppdp")
         elif is_estimator(value):
             yield name, value, None
         elif (name == "estimator" and value is not None) or (isinstance(value, type) and hasattr(value, "fit")):
@@ -196,8 +197,8 @@ def _inside(estimator: Any) -> Iterator[Inner]:
         yield holder, estimator, UNREADABLE
 
 
-def _members(parameter: str, members: Any, size: int) -> Iterator[Inner]:
-    """The named members of a container, and whatever is none."""
+def _members(parameter: str, members: Any, size: int, *, ours: bool) -> Iterator[Inner]:
+    """The named members of a container, and whatever is none; ``ours`` shows no cell to what chooses columns."""
     if not issubclass(type(members), list | tuple):
         yield parameter, members, UNREADABLE
         return
@@ -206,7 +207,7 @@ def _members(parameter: str, members: Any, size: int) -> Iterator[Inner]:
             yield str(position), member, UNREADABLE
             continue
         name, inner, *columns = member
-        if columns and callable(columns[0]):
+        if columns and callable(columns[0]) and not ours:
             yield name, columns[0], CHOOSES
         if size == 3 and issubclass(type(inner), list | tuple):
             yield from ((f"{name}__{label}", one, None) for label, one in named_stages(inner))

@@ -1,11 +1,8 @@
-"""The columns that a ``ColumnTransformer`` takes, by name, as far as public names and types tell them.
-
-A function sees made-up frames of these names and types alone, and must take the same columns of all of them.
-"""
+"""The columns that a ``ColumnTransformer`` of scikit-learn's takes, by name, as far as what is declared tells them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from copy import deepcopy
 from functools import partial
 from typing import Any
@@ -14,52 +11,18 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 
-from ppdp.core.checks import shown
 from ppdp.core.closure_inspection import refuse_captured
-from ppdp.exceptions import InvalidParameter
 from ppdp.interop.sklearn.declared_facts import DeclaredFacts
-from ppdp.interop.sklearn.leaks import quiet, root_of
+from ppdp.interop.sklearn.leaks import root_of
 from ppdp.interop.sklearn.steps import Step, own_name
-from ppdp.transformers.columns.column_group import ColumnGroup
-
-_NUMBERS, _LABELS = ("float64", "int64"), ("object", "category", "string")
-
-
-def is_listed(columns: Any) -> bool:
-    """Whether columns are given by a list of names."""
-    return isinstance(columns, (list, tuple)) and len(columns) > 0 and all(isinstance(one, str) for one in columns)
-
-
-def frame_of_types(types: Any) -> Any:
-    """An empty frame with columns of these names and types; None for none."""
-    if types is None:
-        return None
-    import pandas as pd
-
-    try:
-        if hasattr(types, "empty_table"):
-            return types.empty_table().to_pandas(ignore_metadata=True)
-        return pd.DataFrame({name: pd.Series(dtype=kind) for name, kind in types.items()})
-    except Exception:  # whatever else was passed
-        pass
-    raise InvalidParameter(
-        f"types must be those of columns, got {shown(types)}.", fix="types=X.dtypes of a pandas frame."
-    )
+from ppdp.transformers.columns.column_choice import LABELS, NUMBERS, as_names, by_function, frame_of_types
 
 
 def columns_taken(step: Step, name: str, columns: Any, facts: DeclaredFacts) -> Any:
     """The columns of a part: names where these are known, else what was given."""
     if callable(columns):
         return _chosen(step, name, columns, facts)
-    return _named(columns, facts.domain.feature_names if facts.types is None else list(facts.types))
-
-
-def _named(columns: Any, names: Any) -> Any:
-    """Positions, masks and slices as names, where names are known; arrays and pandas' own lists as lists."""
-    columns = columns.tolist() if hasattr(columns, "tolist") else columns
-    if names is None or columns is None or isinstance(columns, str) or is_listed(columns):
-        return columns
-    return [names[i] for i in ColumnGroup(columns).positions(names, len(names))]
+    return as_names(columns, facts.domain.feature_names if facts.types is None else list(facts.types))
 
 
 def with_picked(steps: list[Step], facts: DeclaredFacts) -> list[Step]:
@@ -94,7 +57,7 @@ def picked_columns(step: Step, facts: DeclaredFacts) -> list[Any] | None:
             raise ValueError
         return names
 
-    names = _by_function(picked, _forms(facts))
+    names = by_function(picked, _forms(facts))
     if names and not own:
         refuse_captured(partial(function, **(step.given()["kw_args"] or {})), step.name)
     return names or None
@@ -105,7 +68,7 @@ def _chosen(step: Step, name: str, function: Any, facts: DeclaredFacts) -> list[
     refuse_captured(function, step.name)
     form, names = facts.types, facts.domain.feature_names
     if own_name(function) != "make_column_selector":
-        chosen = _by_function(function, _forms(facts))
+        chosen = by_function(function, _forms(facts))
     else:
         if form is None and names is not None and function.dtype_include is None and function.dtype_exclude is None:
             form = frame_of_types(dict.fromkeys(names, float))
@@ -135,7 +98,7 @@ def _declared(facts: DeclaredFacts) -> list[Mapping[str, Any]] | None:
 def _by_declared(selector: Any, facts: DeclaredFacts) -> list[Any] | None:
     """What a selector takes of the columns that are declared."""
     chosen: list[Any] = []
-    for declared, types in zip(_declared(facts) or (), (_NUMBERS, _LABELS)):
+    for declared, types in zip(_declared(facts) or (), (NUMBERS, LABELS)):
         takes = (
             [set(selector(frame_of_types(dict.fromkeys(declared, kind)))) for kind in types] if declared else [set()]
         )
@@ -151,54 +114,10 @@ def _forms(facts: DeclaredFacts) -> list[list[Any]]:
         return [[facts.types]]
     names, declared = facts.domain.feature_names, _declared(facts)
     if names is not None:
-        return [[frame_of_types(dict.fromkeys(names, kind)) for kind in (*_NUMBERS, *_LABELS)]]
+        return [[frame_of_types(dict.fromkeys(names, kind)) for kind in (*NUMBERS, *LABELS)]]
     numbers, labels = declared or ({}, {})
     by_label = [
-        [frame_of_types({**dict.fromkeys(numbers, kind), **dict.fromkeys(labels, label)}) for kind in _NUMBERS]
-        for label in (_LABELS if declared is not None else ())
+        [frame_of_types({**dict.fromkeys(numbers, kind), **dict.fromkeys(labels, label)}) for kind in NUMBERS]
+        for label in (LABELS if declared is not None else ())
     ]
     return [[*alike, alike[0].iloc[:, ::-1]] for alike in by_label]  # their order is not declared
-
-
-def _by_function(function: Callable[..., Any], forms: list[list[Any]]) -> list[Any] | None:
-    """What a function takes of frames of all these types, whatever their cells hold."""
-    found: dict[tuple[Any, ...], bool] = {}
-    for alike in forms:
-        try:
-            taken = [_taken(function, frame) for form in alike for frame in (form, *_made_up(form))]
-        except (Exception, SystemExit):  # a user's function may raise anything
-            return None
-        if len({*map(frozenset, taken)}) > 1:
-            return None
-        found[taken[0]] = 0 < len(taken[0]) < alike[0].shape[1]
-    # Of labels one type is asked for, or excluded, and others are none of it, or all.
-    told = [one for one, some in found.items() if some or len(found) == 1]
-    return list(told[0]) if len(told) == 1 else None
-
-
-def _taken(function: Callable[..., Any], frame: Any) -> tuple[Any, ...]:
-    with quiet():
-        # Copies, so that an object with a memory stays as it is, and so does the frame.
-        columns = _named(deepcopy(function)(frame.copy()), list(frame))
-    return (columns,) if isinstance(columns, str) else tuple(columns)
-
-
-def _made_up(form: Any) -> Iterator[Any]:
-    """Frames of the same names and types with many values, with positive ones alone, and with gaps and zeros."""
-    import pandas as pd
-
-    many = 1e6 * np.arange(-32.0, 32.0)
-    for cells in (many, np.abs(many) + 1e6, np.where(many < 0, np.nan, 0.0)):
-        yield pd.DataFrame({name: _cells(cells, form[name].dtype) for name in form})
-
-
-def _cells(cells: Any, kind: Any) -> Any:
-    """A column of a type that holds these numbers, or their words, or zeros; else of nothing but gaps."""
-    import pandas as pd
-
-    for values in (cells, cells.astype(str), np.nan_to_num(cells)):
-        try:
-            return pd.Series(values).astype(kind)
-        except Exception:  # a type may refuse whatever it does not hold
-            continue
-    return pd.Series(dtype=kind).reindex(range(len(cells)))

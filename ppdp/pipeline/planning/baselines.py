@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import asdict, dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ from ppdp.core.adjacency import Adjacency
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.core.figures import aligned, figure, html_table, visible
+from ppdp.data.public_facts import merged
 from ppdp.exceptions import ImpossibleBudget, InvalidParameter, UnsupportedOrder
 from ppdp.mechanisms.base import QuerySpec
 from ppdp.pipeline.planning.plan import Plan
@@ -134,7 +136,7 @@ def compare(pipe: Any, domain: Domain | None) -> Comparison:
         raise InvalidParameter(what, fix="add a mechanism as the last step, or look at pipe.plan(domain).")
     if not plan.domain.adjacency.bounded:
         raise InvalidParameter("the usual practices are compared for replaced rows only.", fix="Adjacency.replace().")
-    *stages, (_, mechanism) = pipe.own_steps()
+    *stages, (_, mechanism) = copy(pipe).set_params(domain=merged(domain, pipe.domain)).own_steps()
     return Comparison(
         plan.epsilon,
         plan.delta,

@@ -29,6 +29,7 @@ from ppdp.pipeline.search.plan import PlannedFit, Selection
 from ppdp.privacy.ledger.ledger import Ledger
 from ppdp.privacy.noise.laplace import choose
 from ppdp.privacy.noise.sampler import Noise
+from ppdp.transformers.columns.spread_steps import with_names
 
 Scoring = Callable[[Any, Any], float]
 _MADE_UP = 100  # answers, at most, on which a score of one's own is tried
@@ -131,11 +132,14 @@ class Candidate:
         return self.pipeline.diagnostics if n == setting.n_rows else None
 
 
-def candidates_of(pipeline: Pipeline, param_grid: Any, scoring: Any = None) -> list[Candidate]:
-    """All combinations of parameters, each with its pipeline; refused where they cannot be scored alike."""
+def candidates_of(pipeline: Pipeline, param_grid: Any, scoring: Any = None, table: Any = None) -> list[Candidate]:
+    """All combinations of parameters, each with its pipeline; refused where they cannot be scored alike.
+
+    ``table``, or a domain, tells the names of columns that a function chooses.
+    """
     from sklearn.model_selection import ParameterGrid
 
-    kind = _kind(pipeline)
+    kind = _kind(_with_names(clone(pipeline), table))
     template = clone(pipeline).set_params(ledger=Ledger(), statements=with_digests(pipeline))
     remember(template, promised=None, owed=None)  # what is promised and owed is the search's
     try:
@@ -144,7 +148,7 @@ def candidates_of(pipeline: Pipeline, param_grid: Any, scoring: Any = None) -> l
         if taken:
             what = f"{taken} cannot be searched for: a choice must cost what was planned."
             raise InvalidParameter(what, fix="leave it out of param_grid; a search has one epsilon and delta.")
-        candidates = [Candidate(params, clone(template).set_params(**params)) for params in grid]
+        candidates = [Candidate(params, _with_names(clone(template).set_params(**params), table)) for params in grid]
     except UnknownParameter as error:
         raise UnknownParameter(f"param_grid does not fit this pipeline: {error.message}", fix=error.fix) from None
     except PpdpError:
@@ -166,6 +170,11 @@ def candidates_of(pipeline: Pipeline, param_grid: Any, scoring: Any = None) -> l
     if callable(scoring):
         _check_scoring(scoring, candidates[0].pipeline, regression=kind)
     return candidates
+
+
+def _with_names(pipeline: Pipeline, table: Any) -> Pipeline:
+    """The pipeline, with names in place of functions that choose columns."""
+    return pipeline.set_params(steps=with_names(pipeline.steps, pipeline.domain if table is None else table))
 
 
 def own_score(*, regression: bool) -> str:

@@ -151,7 +151,7 @@ class PrivateSearchCV(SearchFromSklearn, estimators.PrivateEstimator, MetaEstima
             Public facts beside those of the estimator; needs ``n_rows`` and ``n_features``. A fit with other facts than
             these (those of its table apart) is refused.
         """
-        candidates = self._candidates()
+        candidates = self._candidates(domain)
         facts = with_adjacency(merged(domain, self.estimator.domain), self.estimator.adjacency) or domain
         plan = self._planned(candidates, Setting(facts, domain.n, domain.d, domain.feature_names))
         estimators.remember(self, promised=facts)
@@ -175,8 +175,8 @@ class PrivateSearchCV(SearchFromSklearn, estimators.PrivateEstimator, MetaEstima
             scores=choice("scores", self.scores, ["best", "all", None]),
         )
 
-    def _candidates(self) -> list[Candidate]:
-        """All combinations of parameters, each with its pipeline."""
+    def _candidates(self, table: Any) -> list[Candidate]:
+        """All combinations of parameters, each with its pipeline, in which columns of the table have names."""
         if not isinstance(self.estimator, Pipeline):
             kind = type(self.estimator)
             raise InvalidParameter(
@@ -194,7 +194,7 @@ class PrivateSearchCV(SearchFromSklearn, estimators.PrivateEstimator, MetaEstima
             what = f"scoring must be a function of one answer and one prediction, or {usual!r}, which is the default."
             raise InvalidParameter(what, fix=own_score(regression=regression), parameter="scoring")
         estimators.check_kinds(self)
-        return candidates_of(self.estimator, self.param_grid, self.scoring)
+        return candidates_of(self.estimator, self.param_grid, self.scoring, table)
 
     def _split(self, n: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Positions of training and validation rows: a function of public numbers."""
@@ -221,16 +221,16 @@ class PrivateSearchCV(SearchFromSklearn, estimators.PrivateEstimator, MetaEstima
         """
         estimators.begin_fit(self)
         given = weights_of(params, getattr(self.estimator, "steps", ()))
-        candidates = self._candidates()
+        candidates = self._candidates(X)
         estimators.check_account(self)
         declared = with_adjacency(self.estimator.domain, self.estimator.adjacency)
         searched(declared)  # first, for where it is refused not even the number of rows is public
-        steps = checked_steps(self.estimator)
+        steps = checked_steps(self.estimator, X)
         X = as_texts(steps.all[0][1], X)
         table, names = estimators.form_of(self, X, steps.coded, texts=takes_texts(steps.all[0][1]))
         labels = validation.check_labels(table, y, self)
         weights = check_weights(table, given, declared or Domain())
-        warn_of_names(X, self.estimator.steps, {"y": y, "sample_weight": given})
+        warn_of_names(X, steps.given, {"y": y, "sample_weight": given})
         weights = None if weights is None else cells(weights)
         setting = Setting(declared, table.shape[0], table.shape[1], names)
         noise = Noise(self.random_state)

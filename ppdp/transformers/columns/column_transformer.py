@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -20,23 +20,21 @@ from ppdp.data.frames import readable
 from ppdp.data.validation import validated
 from ppdp.exceptions import InvalidParameter, UnknownStage
 from ppdp.transformers.base import Stage
+from ppdp.transformers.columns.column_choice import chosen_columns, frames_of
 from ppdp.transformers.columns.column_group import ColumnGroup, NamedGroup
 from ppdp.transformers.columns.column_map import ColumnMap
+from ppdp.transformers.columns.column_parts import (
+    DROP,
+    PASS,
+    REST,
+    ColumnPart,
+    Named,
+    laid_out,
+    listed_columns,
+    named_stages,
+)
 from ppdp.transformers.columns.column_subset import ColumnSplit, ColumnSubset
 from ppdp.transformers.columns.maps import PublicMap, Unclipped
-from ppdp.transformers.rowwise.ranges import has_private
-
-REST, PASS, DROP = "remainder", "passthrough", "drop"
-Named = tuple[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class ColumnPart:
-    """Some columns with the stages for them; no columns are those of no other part, and no stages drop them."""
-
-    name: str
-    columns: list[str | int] | None
-    stages: list[Named] | None
 
 
 class ColumnTransformer(Answering, TransformerMixin, BaseEstimator):
@@ -50,8 +48,9 @@ class ColumnTransformer(Answering, TransformerMixin, BaseEstimator):
     ----------
     transformers : list of (name, stages, columns)
         ``stages`` is a stage, a list of stages or of (name, stage) pairs, a pipeline of stages, "passthrough" or
-        "drop"; ``columns`` a column, or a list of names or positions. A column stands in one transformer, unless all
-        that take it begin with a public stage.
+        "drop"; ``columns`` a column, a list of names or positions, scikit-learn's ``make_column_selector``, or another
+        function of names and types. A column stands in one transformer, unless all that take it begin with a public
+        stage.
     remainder : {"drop", "passthrough"} or stages, default="drop"
         What becomes of columns that no transformer names.
     verbose_feature_names_out : bool, default=False
@@ -71,6 +70,10 @@ class ColumnTransformer(Answering, TransformerMixin, BaseEstimator):
     -----
     **Guarantee** (``docs/theory/column-groups.md``): neighbouring rows are matched once for all groups. What moves in
     one group stands beside what moves in the others, and what is released for a group is charged for its columns.
+
+    A function that chooses columns does so once, when a table is given, and sees one of the same names and types
+    without its rows: what it takes is as public as these. From there on these columns have names, also in new rows and
+    on the certificate. A plan, which has no table, knows the names of its domain alone.
 
     As the first step of a pipeline it takes a table as it is: text, dates, truth values. Public stages at the beginning
     of a transformer (``MinMaxScaler(ranges=...)``, ``CategoryEncoder``, ``DateEncoder``, ``RowMap``) are one map of all
@@ -106,6 +109,23 @@ class ColumnTransformer(Answering, TransformerMixin, BaseEstimator):
 
         return cls([("drawn", [NormClipper(1.0), RandomProjection(1)], [0])], remainder=NormClipper(1.0))
 
+    @property
+    def by_function(self) -> bool:
+        """Whether a function chooses columns."""
+        given = self.transformers if isinstance(self.transformers, (list, tuple)) else ()
+        return any(_is_part(one) and callable(one[2]) for one in given)
+
+    def with_names(self, table: Any) -> Any:
+        """The same with names in place of functions, of columns of a table or of those that a domain has."""
+        if not self.by_function:
+            return self
+        frames, made = frames_of(table), copy(self)
+        made.transformers = [
+            (one[0], one[1], chosen_columns(one[0], one[2], frames)) if _is_part(one) and callable(one[2]) else one
+            for one in self.transformers
+        ]
+        return made
+
     def parts(self) -> list[ColumnPart]:
         """Its transformers and what becomes of the other columns, checked as far as no column need be known."""
         given = self.transformers
@@ -119,7 +139,7 @@ class ColumnTransformer(Answering, TransformerMixin, BaseEstimator):
             what = "names of transformers must differ, be no 'remainder', and hold no '__', '.' or '@'."
             raise InvalidParameter(what, fix="other names.", parameter="transformers")
         flag("verbose_feature_names_out", self.verbose_feature_names_out, self)
-        found = [ColumnPart(name, _listed(columns, name), _stages(one, name)) for name, one, columns in given]
+        found = [ColumnPart(name, listed_columns(columns, name), _stages(one, name)) for name, one, columns in given]
         return [*found, ColumnPart(REST, None, _stages(self.remainder, REST))]
 
     def planned_steps(self, name: str, *, first: bool) -> list[Named]:
@@ -127,11 +147,9 @@ class ColumnTransformer(Answering, TransformerMixin, BaseEstimator):
 
         ``first`` if it is the first step of the pipeline, so that a table comes in as it is.
         """
-        parts = self.parts()
-        kept = [part for part in parts if part.stages is not None]
+        parts = self.with_names(None).parts()
         dropped = [part.columns for part in parts if part.stages is None and part.columns]
-        maps = {part.name: _leading(part) if first else 0 for part in kept}
-        tails = [(part, own) for part in kept for own in _named_tail(name, part, maps[part.name])]
+        kept, maps, tails = laid_out(name, parts, first=first)
         steps: list[Named] = []
         if any(maps.values()):
             blocks = [self._block(part, maps[part.name]) for part in kept]
@@ -142,6 +160,11 @@ class ColumnTransformer(Answering, TransformerMixin, BaseEstimator):
             listed = [column for columns in dropped for column in columns]
             steps.append((name, ColumnSplit([(part.name, part.columns) for part in kept], listed)))
         return [*steps, *((own, ColumnSubset(stage, part.name)) for part, (own, stage) in tails)]
+
+    def planned_names(self, name: str, *, first: bool) -> list[str]:
+        """The names of these steps, whatever columns they take."""
+        _, maps, tails = laid_out(name, self.parts(), first=first)
+        return [name, *([f"{name}-split"] if any(maps.values()) else []), *(own for _, (own, _) in tails)]
 
     def _block(self, part: ColumnPart, leading: int) -> NamedGroup:
         """The public maps at the beginning of a part."""
@@ -213,8 +236,9 @@ class ColumnTransformer(Answering, TransformerMixin, BaseEstimator):
 
     def fit_transform(self, X: Any, y: Any = None) -> Any:
         """Fit without noise, and map the same rows; takes and raises what :meth:`fit` does."""
+        given = self.with_names(X)
         X = self._checked(X, reset=True)
-        self.alone_ = self._alone()
+        self.alone_ = given._alone()
         made = self.alone_.fit_transform(X, y)
         self.transformers_ = self.alone_.transformers_
         return made
@@ -308,19 +332,6 @@ def _is_part(one: Any) -> bool:
     return isinstance(one, (list, tuple)) and len(one) == 3 and isinstance(one[0], str)
 
 
-def named_stages(given: Any) -> list[Named]:
-    """Stages with their names: those of a pipeline, of a list of pairs, or their classes."""
-    given = getattr(given, "steps", given)
-    listed = list(given) if isinstance(given, (list, tuple)) else [given]
-    if listed and all(isinstance(one, tuple) and len(one) == 2 and isinstance(one[0], str) for one in listed):
-        return [(name, stage) for name, stage in listed if not (isinstance(stage, str) and stage == PASS)]
-    kinds = [type(stage).__name__.lower() for stage in listed]
-    counted = [
-        f"{kind}-{kinds[: i + 1].count(kind)}" if kinds.count(kind) > 1 else kind for i, kind in enumerate(kinds)
-    ]
-    return list(zip(counted, listed))
-
-
 def _stages(given: Any, part: str) -> list[Named] | None:
     """The stages of a part; None drops its columns."""
     if isinstance(given, str) and given in (PASS, DROP):
@@ -340,43 +351,6 @@ def _stages(given: Any, part: str) -> list[Named] | None:
                 " scikit-learn's.",
             )
     return found
-
-
-def _listed(columns: Any, part: str) -> list[str | int]:
-    """Names or positions, as a list."""
-    columns = columns.tolist() if hasattr(columns, "tolist") else columns
-    if isinstance(columns, slice) and isinstance(columns.stop, int) and min(columns.stop, columns.start or 0) >= 0:
-        columns = list(range(columns.stop))[columns]
-    listed = [columns] if isinstance(columns, (str, int)) else columns
-    if isinstance(listed, (list, tuple)) and listed and all(isinstance(one, bool) for one in listed):
-        return [at for at, taken in enumerate(listed) if taken]
-    if not isinstance(listed, (list, tuple)) or any(
-        isinstance(one, bool) or not isinstance(one, (str, int)) for one in listed
-    ):
-        what = f"{shown(columns)} are no names or positions of columns."
-        fix = "a list, such as ['age', 'dose']."
-        if callable(columns):
-            fix = "what it gives, a list: selector(X), if it goes by names and types alone; what cells hold is private."
-        raise InvalidParameter(what, stage=part, fix=fix, parameter="transformers")
-    return list(listed)
-
-
-def _leading(part: ColumnPart) -> int:
-    """How many stages at the beginning of a part are public maps of columns as they come in."""
-    count = 0
-    for _, stage in part.stages or ():
-        released = getattr(stage, "quantiles", None) is not None or has_private(getattr(stage, "ranges", None))
-        if not hasattr(stage, "column_maps") or released:
-            break
-        count += 1
-    return count
-
-
-def _named_tail(name: str, part: ColumnPart, leading: int) -> Iterator[Named]:
-    """The stages of a part behind its public maps, by their names in a plan."""
-    tail = (part.stages or [])[leading:]
-    for own, stage in tail:
-        yield (f"{name}-{part.name}" if len(tail) == 1 else f"{name}-{part.name}-{own}"), stage
 
 
 _FIX = '[("numbers", [MinMaxScaler(ranges=...), StandardScaler()], ["age"]), ("text", CategoryEncoder(...), ["sex"])].'

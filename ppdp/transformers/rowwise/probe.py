@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+import io
+import warnings
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -17,6 +20,18 @@ CROWD = 64
 ENTRIES = 2**22  # that a crowd may have, so that testing wide maps fills no memory
 REPEATED = [0, 3, 9, 11]  # made-up rows that stand once more behind all of them
 LARGEST = float(np.finfo(np.float64).max)
+
+
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    """Nothing is printed, and NumPy's global generator stays as it is."""
+    state = np.random.get_state()  # noqa: NPY002
+    try:
+        with np.errstate(all="ignore"), warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        np.random.set_state(state)  # noqa: NPY002
 
 
 def call(function: Function, X: Array, width: int, stage: str) -> Array:
