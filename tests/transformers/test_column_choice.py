@@ -198,7 +198,7 @@ HELD = np.arange(4)
 @pytest.mark.parametrize(
     ("chosen", "told"),
     [
-        (lambda X: X.columns[X.nunique() > 5], "more than names and types"),
+        (lambda X: X.columns[X.nunique() < 5], "more than names and types"),
         (lambda X: [name for name in X if (X[name] == "F").any()], "takes none"),
         (lambda X: X.iloc[0] > 0, "more than names and types"),
         (make_column_selector(pattern="("), "more than names and types"),
