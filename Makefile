@@ -7,10 +7,11 @@ NEWEST := .venv
 OLDEST := .venv-oldest
 OLDER := tests/whole/test_estimator_checks.py tests/transformers/test_containers.py tests/pipeline/test_pipeline.py \
 	tests/pipeline/test_prediction.py tests/pipeline/test_gate_rules.py tests/interop/diffprivlib \
-	tests/mechanisms/lora "tests/whole/test_documentation.py::test_code_blocks_run[lora.md]" \
+	tests/whole/test_synthetic_tables.py tests/mechanisms/lora \
+	"tests/whole/test_documentation.py::test_code_blocks_run[lora.md]" \
 	"tests/whole/test_documentation.py::test_notebooks_run[09-private-lora.ipynb]"
 # A build for processors only: on other machines PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu finds it.
-OLD := -e ".[test,diffprivlib,lora]" "scikit-learn==1.6.1" torch==2.13.0
+OLD := -e ".[test,diffprivlib,lora]" "scikit-learn==1.6.1" torch==2.13.0 "opendp[mbi]==0.16.0"
 # The site runs them all, but for the one that needs torch.
 NOTEBOOKS := tests/whole/test_documentation.py::test_notebooks_run
 # Rooms whose tests are quick.
@@ -64,8 +65,8 @@ unit: $(NEWEST)/.dev
 	$(ALONE) $(NEWEST)/bin/python -m pytest -n 2 --assert=plain --deselect $(NOTEBOOKS) || \
 	{ $(ALONE) $(NEWEST)/bin/python -m pytest --last-failed --last-failed-no-failures none; false; }
 
-# The estimator checks once more on the oldest supported scikit-learn; diffprivlib, which needs an old one; and adapters of
-# networks, since this environment is made while the other one checks types.
+# The estimator checks once more on the oldest supported scikit-learn; diffprivlib, which needs an old one, and OpenDP, which
+# needs an old Polars; and adapters of networks, since this environment is made while the other one checks types.
 oldest: compiled-oldest
 	$(ALONE) $(OLDEST)/bin/python -m pytest $(OLDER) -n 2 --assert=plain || \
 	{ $(ALONE) $(OLDEST)/bin/python -m pytest $(OLDER) --last-failed --last-failed-no-failures none; false; }

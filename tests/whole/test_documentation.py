@@ -5,12 +5,12 @@ import re
 import sys
 from contextlib import nullcontext
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import matplotlib.pyplot as plt
 import pytest
+from page_code import python_blocks
 
 from ppdp import Adjacency, Domain
 from ppdp.cli.demo import build
@@ -40,12 +40,6 @@ def check_installed(code: str) -> None:
     """Adapters of networks are an extra."""
     if "ppdp.mechanisms.lora" in code:
         pytest.importorskip("torch")
-
-
-def python_blocks(page: Path) -> str:
-    """All python blocks of a page as one program, since later ones build on earlier ones; OpenDP's where it is."""
-    blocks = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.S)
-    return "\n".join(block for block in blocks if "import opendp" not in block or find_spec("opendp"))
 
 
 @pytest.mark.parametrize("page", [p for p in PAGES if python_blocks(p)], ids=lambda p: p.name)
