@@ -91,7 +91,7 @@ $(NEWEST)/.dev: pyproject.toml | python
 	$(call installed,$(NEWEST),-e ".[dev]")
 	touch $(NEWEST)/.demo
 
-$(OLDEST)/.test: pyproject.toml | python
+$(OLDEST)/.test: pyproject.toml Makefile | python
 	$(call installed,$(OLDEST),$(OLD))
 
 python:
