@@ -64,9 +64,10 @@ _WITHHELD = {
     "budget": "none, since the budget leaves nothing for them: how many rows were repaired or clipped is unknown",
 }
 _UNTOLD = (
-    "Do the labels belong to these rows, are the public ranges in the values' unit, is epsilon too small for so many"
-    " columns? Where a class is rare, rank rows by predict_proba or decision_function, or set the model's threshold"
+    "Do the {} belong to these rows, are the public ranges in the values' unit, is epsilon too small for so many"
+    " columns?"
 )
+_RARE = "Where a class is rare, rank rows by predict_proba or decision_function, or set the model's threshold"
 _ASK = "many near 0? Ask for their unit"
 _IDS = "does every row have an id, and is n_rows the number of rows that are expected? Noise is sized for it."
 
@@ -75,7 +76,7 @@ def alerts(c: Record) -> list[str]:
     """Warnings: of few rows left or kept, of a model of one class, of columns without a range, and of shares clearly
     above a tenth (tiny: half).
     """
-    of_released = filter(None, (_few_left(c), single_class_in_words(c), *_no_range(c)))
+    of_released = filter(None, (_few_left(c), single_class_in_words(c), *_no_range(c), _no_slope(c), _unheld(c)))
     if c.diagnostics is None:
         return [*of_released]
     return [*of_released, *_no_better_than_a_constant(c, c.diagnostics), *_alerts(c.diagnostics)]
@@ -147,6 +148,19 @@ def single_class_in_words(c: Record) -> str | None:
     )
 
 
+def _no_slope(c: Record) -> str | None:
+    if not c.released.no_slope:
+        return None
+    return f"no coefficient of this model is clearly other than 0, by its released error. {_UNTOLD.format('targets')}"
+
+
+def _unheld(c: Record) -> str | None:
+    if (most := c.released.unheld) is None:
+        return None
+    (wanted,) = (fact.value for fact in c.facts if fact.name == THRESHOLD)
+    return f"threshold, {wanted}: {_percent(most)} is likely to be the most that any holds. Ask for less"
+
+
 def _no_range(c: Record) -> Iterator[str]:
     empty = c.released.no_range or ()
     of_categories = (release for release in c.releases if release.statistic.partition(AT)[0] == "categories")
@@ -209,7 +223,7 @@ def _no_better_than_a_constant(c: Record, found: Diagnostics) -> Iterator[str]:
     balanced, error = np.mean([one.value for one in clear]), np.linalg.norm([one.error for one in clear]) / len(clear)
     if balanced + CLEAR * error < 1.0 / len(clear) + HARDLY:
         right = f"{', '.join(map(str, clear[:MOST]))} are predicted right (standard error)"
-        yield f"the model hardly tells classes apart: of {_own_rows(c)} {right}. {_UNTOLD}"
+        yield f"the model hardly tells classes apart: of {_own_rows(c)} {right}. {_UNTOLD.format('labels')} {_RARE}"
 
 
 def _alerts(found: Diagnostics) -> Iterator[str]:

@@ -32,7 +32,8 @@ def header(path: Path, delimiter: str) -> list[str]:
         _refuse_long(path)
     written = "".join(names)
     if any(character < " " and character != "\t" for character in written):
-        reason, fix = _what(path, _UTF16)  # without its mark
+        lines = "a name of a column goes over lines.", "names of columns in one line, without control characters."
+        reason, fix = _what(path, _UTF16 if "\0" in written else lines)  # UTF-16 without its mark
         refuse(reason, place=str(path), fix=fix)
     other = max(_OTHER_DELIMITERS, key=lambda character: written.count(character))
     if written.count(other) >= len(names):

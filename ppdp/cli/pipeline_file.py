@@ -237,6 +237,14 @@ def _rules(given: Mapping[str, Any], columns: Mapping[str, Any] | None, path: Pa
     declared = Declaration(dict.fromkeys(features), features)
     with placed(place_of(path, [COLUMNS]), fix=_FIX):
         declared.column_map()
+    forms, words = declared.forms, {one.strip() if isinstance(one, str) else f"{one:g}" for one in rules.missing}
+    for name, value in features.items():
+        if not isinstance(value, list) or (forms.get(name) == "number" and len(value) == 2):
+            continue
+        if lost := [one for one in value if (one if isinstance(one, str) else f"{one:g}").strip() in words - {"nan"}]:
+            fix = f"missing = [...] in [data] without {lost[0]!r}, or no such category."
+            what = f"{lost[0]!r} is a category of {name!r}, and by missing in [data] no value."
+            refuse(what, place=place_of(path, [COLUMNS, name]), fix=fix)
     return replace(rules, declared=declared)
 
 

@@ -109,9 +109,12 @@ def check_form(estimator: Any, X: Any, coded: Callable[[Any], Any], *, reset: bo
 
 def warn_of_cells(names: Sequence[Any] | None) -> None:
     """Warn of names of columns that read as the cells of a row: names are public, and stand in certificates."""
-    saved = sum(str(name).startswith("Unnamed: ") for name in names or ()) == 1 < len(names or ())  # index, by to_csv
+    unnamed = [str(name) for name in names or () if str(name).startswith("Unnamed: ")]
+    saved = len(unnamed) == 1 < len(names or ())  # an index, by to_csv, or commas at the ends of lines
     if names is not None and (saved or read_as_cells(names)):
         fix = "pd.read_csv(path, index_col=0)" if saved else "pd.read_csv(path, header=None, names=[...])"
+        if saved and unnamed != ["Unnamed: 0"]:
+            fix = f"X.drop(columns={unnamed[0]!r})"
         warnings.warn(
             "names of columns read as the values of a row, as in a table that was read without its header or with an "
             f"index, and names are published in certificates. Fix: {fix}; ignore HeaderWarning if they are names.",

@@ -124,6 +124,10 @@ def class_factors(class_weight: Any, classes: Sequence[Any], stage: str) -> tupl
         raise InvalidParameter(what, stage=stage, fix=fix, parameter="class_weight")
     weights = [number("class_weight", class_weight.get(label, 1.0), stage, least=0, most=1e100) for label in classes]
     largest = length("the largest of class_weight", max(weights), stage)
+    if sum(weight > 0 for weight in weights) < 2:
+        what = "class_weight leaves one class with a weight above 0, and nothing is learned of the others."
+        fix = "weights above 0, for at least two classes."
+        raise InvalidParameter(what, stage=stage, fix=fix, parameter="class_weight")
     return tuple(one / largest for one in weights), largest
 
 

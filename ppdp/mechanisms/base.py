@@ -34,7 +34,7 @@ PRESENT = "weight present"
 of a pipeline, which warns where stages have left few rows.
 """
 
-_FAR = 10.0  # times the longest row
+_FAR = 1.5  # times the longest row
 _LOOKED_AT = 2**12  # rows, evenly
 
 

@@ -67,6 +67,13 @@ class TunedThreshold(SharedDocstring):
 
     _: KW_ONLY
     threshold: float | str | tuple[str, float] | None = None
+    _held = 1.0  # likely share of what is to be held
+
+    @property
+    def unheld(self) -> float | None:
+        """The largest share that a threshold is likely to hold, if that is less than is wanted."""
+        wanted = 0.0 if not isinstance(self.threshold, list | tuple) else self.threshold[1]
+        return self._held if self._held < wanted else None
 
     def _probabilities(self, scores: Array) -> Array:
         """Those of the classes, of rows with these scores."""
@@ -166,7 +173,7 @@ class TunedThreshold(SharedDocstring):
         self.threshold_ = 0.5 if self.threshold is None else self.threshold
         if own is not question:
             noise = self.own_noise_scale() * domain.n / question.parameters["count_factor"]
-            self.threshold_ = best_threshold(released["counts"].reshape(-1, 2), noise, self.threshold)
+            self.threshold_, self._held = found_threshold(released["counts"].reshape(-1, 2), noise, self.threshold)
 
     def answers(self, columns: Columns, domain: Domain, question: QuerySpec) -> list[Answers]:
         found: list[Answers] = super().answers(columns, domain, _of_model(question))  # type: ignore[misc]
@@ -204,7 +211,12 @@ def _of_model(question: QuerySpec) -> QuerySpec:
 
 
 def best_threshold(counts: Array, noise: float, wanted: str | tuple[str, float]) -> float:
-    """The probability of the second class from which on it is best predicted, from noisy counts by cell and class.
+    """The probability of the second class from which on it is best predicted, from noisy counts by cell and class."""
+    return found_threshold(counts, noise, wanted)[0]
+
+
+def found_threshold(counts: Array, noise: float, wanted: str | tuple[str, float]) -> tuple[float, float]:
+    """The same, and the share that it is likely to hold; 1 where none is to be held.
 
     Rows lie evenly in their cells. Their log-odds are those of the model but for a slope and an offset, which are
     likeliest beside their noise; where there are many rows for it, those of a cell are its own.
@@ -221,11 +233,13 @@ def best_threshold(counts: Array, noise: float, wanted: str | tuple[str, float])
     second, first = each * shares, each * (1 - shares)
     true, false = (np.append(np.cumsum(one[::-1])[::-1], 0.0) for one in (second, first))
     if isinstance(wanted, str):
-        best = int(np.argmax(SCORES[wanted](true, false, true[0], false[0])))
+        best, held = int(np.argmax(SCORES[wanted](true, false, true[0], false[0]))), 1.0
     else:
-        best = _holding(HELD[wanted[0]](true, false, true[0])[:-1], wanted)
+        each = HELD[wanted[0]](true, false, true[0])[:-1]
+        best = _holding(each, wanted)
+        held = float(each[best])
     ends = np.append(fine, fine[-1] + width / PARTS) - width / PARTS / 2
-    return float(expit(ends[best]))
+    return float(expit(ends[best])), held
 
 
 def _holding(shares: Array, wanted: tuple[str, float]) -> int:

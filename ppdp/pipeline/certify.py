@@ -29,10 +29,12 @@ from ppdp.exceptions import InvalidParameter, PpdpError
 from ppdp.pipeline.planning.diagnostics import OFF, PlannedDiagnostics
 from ppdp.pipeline.planning.plan import Plan, PlannedMechanism
 from ppdp.pipeline.planning.route import PlannedRelease, PlannedStep
-from ppdp.pipeline.release.answers import columns_at_the_end
+from ppdp.pipeline.release.answers import answers_of, columns_at_the_end
 from ppdp.pipeline.release.step_serialization import describe
 from ppdp.privacy.gate import Gate
 from ppdp.transformers.columns.column_subset import class_of
+
+ONE_IN_TWENTY = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,6 +218,19 @@ def single_class(record: records.Record, twins: Sequence[tuple[str, Any]]) -> st
     np.fill_diagonal(leads, np.inf)
     first = np.flatnonzero((leads > 0).all(axis=1))
     return str(model.classes_[first[0]]) if first.size else None
+
+
+def no_slope(record: records.Record, arrays: Mapping[str, Array], twins: Sequence[tuple[str, Any]]) -> bool | None:
+    """Whether 0 lies in the released intervals of all coefficients of a regression; None if it does not in one."""
+    name, model = twins[-1]
+    if not hasattr(model, "coef_") or hasattr(model, "classes_"):
+        return None
+    for step, found in answers_of(record, arrays, twins):
+        if (step, found.statistic) == (name, "coefficient"):
+            ends = found.interval(ONE_IN_TWENTY / len(found.value), raw=False)
+            within = [(ends[f"{of}lower"] < 0) & (ends[f"{of}upper"] > 0) for of in ("", "population_")]
+            return bool((within[0] | within[1]).all()) or None
+    return None
 
 
 def no_range(record: records.Record, arrays: Mapping[str, Array], names: Sequence[str]) -> tuple[str, ...] | None:

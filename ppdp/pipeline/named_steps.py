@@ -32,6 +32,8 @@ _CALLED_OTHERWISE = {
     "model": "pipe[-1], the last step",
     "save": "pipe.export('model.zip'), which ppdp.load reads",
     "summary": "print(pipe.certificate_)",
+    "to_onnx": "pipe.release_.to_onnx()",
+    "to_sklearn": "pipe.release_.to_sklearn()",
 }
 _OF_STAGES = ("fit_transform", "get_feature_names_out", "transform")
 

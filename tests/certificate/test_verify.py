@@ -51,6 +51,7 @@ def test_what_is_said_of_released_numbers_is_possible():
     wide = next(name for name in NAMES if any(r["statistic"] == "ranges" for r in document(name)["releases"]))
     for name, field, value in (
         *(("medians", "share_left", 0.2), (made, "single_class", "no"), (made, "no_range", ["a"])),
+        *((model, "no_slope", True), (made, "no_slope", True), (model, "unheld", 0.5)),
         *((model, "single_class", "17"), (wide, "no_range", ["another"]), (wide, "no_range", [])),
     ):
         forged = document(name)

@@ -88,6 +88,7 @@ FILES = {  # what stands there, what stands there instead, where in the file, wh
     "another number of rows": ("rows_per_unit = 1", "n_rows = 10", ": domain.n_rows", "X has 1200"),
     "other columns": ("rows_per_unit = 1", 'feature_names = ["a"]', ": domain.feature_names", "leave the line"),
     "negative norm": ("rows_per_unit = 1", "row_norm = -2", ": domain.row_norm", "above 0, got -2"),
+    "a category that is a missing value": ('missing = ["', 'missing = ["A", "', ": columns.ward", "'A' is a category"),
     "an unknown rule for data": ("missing =", "mising =", ": data.mising", "did you mean 'missing'?"),
     "a label that is no column": ('"outcome"', '"outcom"', ": data.label", "did you mean 'outcome'?"),
     "no label": ('label = "outcome"\n', "", ": data.label", 'label = "COLUMN"'),

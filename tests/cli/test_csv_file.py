@@ -17,6 +17,7 @@ FORMS = {
     "Latin-1": ("age,city\n31337,Århus\n".encode("latin-1"), "not in UTF-8"),
     "Latin-1 in the header": ("age,størrelse\n31337,1\n".encode("latin-1"), "not in UTF-8"),
     "UTF-16": (ROWS.decode().encode("utf-16"), 'encoding="utf-16"'),
+    "a name over two lines": (ROWS.replace(b"age", b'"a\nge"', 1), "in one line"),
     "UTF-16 without its mark": (ROWS.decode().encode("utf-16-le"), "in UTF-16"),
     "bzip2": (bz2.compress(ROWS), "is compressed"),
     "xz": (lzma.compress(ROWS), "is compressed"),

@@ -1,6 +1,7 @@
 """Thresholds of classifiers: public, or by released counts."""
 
 import math
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -11,7 +12,7 @@ from sklearn.metrics import balanced_accuracy_score, f1_score
 import ppdp
 from ppdp import Adjacency, Domain, Pipeline
 from ppdp.bounds.selection import SCORE_EDGES
-from ppdp.exceptions import ExportError, InvalidParameter
+from ppdp.exceptions import DiagnosticWarning, ExportError, InvalidParameter
 from ppdp.mechanisms import GradientBoostingClassifier, LogisticRegression
 from ppdp.mechanisms.thresholds import best_threshold
 from ppdp.transformers import MinMaxScaler
@@ -103,6 +104,22 @@ def test_what_means_nothing_is_refused_before_anything_is_spent(threshold, rest,
     model = LogisticRegression(**{"classes": (0, 1), "threshold": threshold, **rest})
     with pytest.raises(InvalidParameter, match=words):
         Pipeline([("range", MinMaxScaler((-1, 1))), ("model", model)], epsilon=1.0).plan(facts)
+
+
+@pytest.mark.parametrize("threshold", [("precision", 0.99), ("precision", 0.6), ("recall", 1.0)])
+@pytest.mark.parametrize("kind", [LogisticRegression, GradientBoostingClassifier])
+def test_a_precision_that_no_threshold_holds_is_said(kind, threshold):
+    X, _ = table()
+    y = (np.random.default_rng(1).random(N) < expit(0.8 * X["a"] - 0.5)).astype(int)
+    pipe = pipeline(kind, threshold=threshold)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", DiagnosticWarning)
+        pipe.fit(X, y)
+    said = [str(one.message) for one in caught if "is likely to be the most that any holds" in str(one.message)]
+    most = pipe.certificate_.record.released.unheld
+    assert len(said) == (most is not None) == (threshold[1] == 0.99)
+    assert most is None or 0.6 < most < 0.99
+    assert pipe.certificate_.verify()
 
 
 def exact(slope, offset):

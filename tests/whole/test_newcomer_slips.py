@@ -34,6 +34,7 @@ from ppdp.mechanisms import (
     GaussianMechanism,
     GaussianNB,
     GradientBoostingClassifier,
+    GradientBoostingRegressor,
     KMeans,
     LinearRegression,
     LogisticRegression,
@@ -206,6 +207,7 @@ def test_a_header_that_is_data(table, tmp_path, capsys):
     _warned(lambda: pipe.fit(frame), ["name"])
     index = table[["age", "income"]].reset_index().rename(columns={"index": "Unnamed: 0"})
     _warned(lambda: declare(index), ["index_col=0"])
+    _warned(lambda: declare(table[["age"]].assign(**{"Unnamed: 1": np.nan})), ["X.drop(columns='Unnamed: 1')"])
     frame.to_csv(tmp_path / "rows.csv", index=False)
     assert main(["init", str(tmp_path / "rows.csv")]) == 2
     assert "header" in capsys.readouterr().err
@@ -510,6 +512,28 @@ def test_counts_in_a_range_that_is_far_too_wide(high, told, table):
     _warned(fit, ["targets not 0 but closer to 0", "y_range"]) if told else _silent(fit)
 
 
+def test_targets_of_other_rows(table):
+    """Or others that the columns do not tell: whatever epsilon, sampling alone may make a coefficient."""
+    first = MinMaxScaler(ranges={"age": (18, 80)})
+    targets, model = table["income"], LinearRegression(y_range=(0, 100_000))
+    for epsilon in (1.0, 30.0):
+        pipe = make_pipeline(first, model, epsilon=epsilon, dataset=f"targets{epsilon}")
+        said = "no coefficient of this model is clearly other than 0"
+        shuffled = np.random.default_rng(3).permutation(targets)
+        _warned(lambda pipe=pipe, y=shuffled: pipe.fit(table[["age"]], y), [said, "Do the targets belong"])
+        assert pipe.certificate_.verify()
+        assert said in " ".join(pipe.certificate_.to_text(full=True).split())
+        _silent(lambda pipe=clone(pipe): pipe.fit(table[["age"]], targets))
+
+
+def test_a_search_without_a_model_says_so(table):
+    pipe = make_pipeline(MinMaxScaler((18, 80)), LogisticRegression(classes=(False, True)))
+    search = PrivateSearchCV(pipe, ALPHAS, refit=False, dataset="refit").fit(table[["age"]], table["outcome"])
+    for name in ("predict", "certificate_", "best_estimator_"):
+        with pytest.raises(AttributeError, match="Fix: refit=True"):
+            getattr(search, name)
+
+
 @pytest.mark.parametrize("fit", ["search", "map"])
 def test_private_rows_are_not_looked_at_like_new_ones(fit, table):
     """Shares of them would be exact: a search predicts rows that are held out, and a map those of its fit."""
@@ -700,6 +724,13 @@ def test_commands_of_other_programs(words, capsys):
         (lambda pipe: Ledger(1.0, 1e-5), ["epsilon=1.0, delta=1e-5"]),
         (lambda pipe: pipe.set_params(logisticregression__fit_intercept="no").plan(PLANNED), ["True or False"]),
         (lambda pipe: pipe.set_params(logisticregression__max_iter=0).plan(PLANNED), ["max_iter"]),
+        (lambda pipe: pipe.set_params(logisticregression__class_weight={1: 0}).plan(PLANNED), ["class_weight", "two"]),
+        (
+            lambda pipe: make_pipeline(
+                MinMaxScaler((18, 80)), GradientBoostingRegressor(y_range=(0, 1), quantile=0.9)
+            ).plan(PLANNED),
+            ["loss='quantile'"],
+        ),
         (lambda pipe: PrivateSearchCV(pipe, {"logisticregression__alpha": 1}).plan(PLANNED), ["list"]),
         (lambda pipe: PrivateSearchCV(pipe, ALPHAS, scoring="roc_auc").plan(PLANNED), ["lambda"]),
     ],
@@ -721,6 +752,8 @@ def test_a_step_alone_is_given_rows_as_they_are_in_the_table(table):
     steps = MinMaxScaler(ranges={0: (18, 80), 1: (0, 1e5)}), MeanImputer(), LogisticRegression(classes=(False, True))
     pipe = make_pipeline(*steps, dataset="alone").fit(X, table["outcome"])
     _refused(lambda: pipe[-1].predict(X), ["pipe.predict(X)"])
+    shares = X / [1000, 1e5] + 2  # no longer than three ordinary rows
+    _warned(lambda: pipe[-1].predict(np.nan_to_num(shares)), ["pipe.predict(X)"])
     _refused(lambda: make_pipeline(*map(clone, steps), dataset="alone").fit(X, table["income"]), ["LinearRegression("])
 
 

@@ -386,6 +386,13 @@ class GradientBoostingRegressor(FunctionOfTargets, GradientBoosting, RegressorMi
                     parameter="quantile",
                 )
             of_loss["quantile"] = float(self.quantile)
+        elif self.quantile is not None:
+            raise InvalidParameter(
+                f"quantile has no effect with loss={self.loss!r}.",
+                stage=type(self).__name__,
+                fix="loss='quantile', or leave quantile out.",
+                parameter="quantile",
+            )
         elif loss == "quantile":
             of_loss["quantile"] = 0.5
         return of_loss

@@ -355,6 +355,14 @@ class PrivateSearchCV(SearchFromSklearn, estimators.PrivateEstimator, MetaEstima
             sums[i] = column_sums(Rows.of(scored[:, None]), 1.0)[0]
         return facts, sums
 
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return super().__getattr__(name)
+        except AttributeError as error:
+            if vars(self).get("refit") is not False or not (hasattr(type(self), name) or name in _OF_A_MODEL):
+                raise
+            raise AttributeError(f"{error}. Fix: refit=True: without it a search has no model.") from None
+
     def _has_method(self, method: str) -> bool:
         getattr(getattr(self, "best_estimator_", self.estimator), method)  # whose error says that it does not
         return bool(self.refit) or not hasattr(self, "summary_")
@@ -383,6 +391,9 @@ class PrivateSearchCV(SearchFromSklearn, estimators.PrivateEstimator, MetaEstima
             tags.input_tags.allow_nan = inner.input_tags.allow_nan
         tags.target_tags.required = True
         return tags
+
+
+_OF_A_MODEL = "best_estimator_", "certificate_"
 
 
 def _certified(model: Pipeline, certificate: Certificate) -> Pipeline:
