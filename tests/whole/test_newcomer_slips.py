@@ -523,7 +523,7 @@ def test_targets_of_other_rows(table):
         _warned(lambda pipe=pipe, y=shuffled: pipe.fit(table[["age"]], y), [said, "Do the targets belong"])
         assert pipe.certificate_.verify()
         assert said in " ".join(pipe.certificate_.to_text(full=True).split())
-        _silent(lambda pipe=clone(pipe): pipe.fit(table[["age"]], targets))
+        _silent(lambda pipe=pipe: clone(pipe).fit(table[["age"]], targets))
 
 
 def test_a_search_without_a_model_says_so(table):
