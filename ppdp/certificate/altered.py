@@ -158,7 +158,7 @@ def _unheld(c: Record) -> str | None:
     if (most := c.released.unheld) is None:
         return None
     (wanted,) = (fact.value for fact in c.facts if fact.name == THRESHOLD)
-    return f"threshold, {wanted}: {_percent(most)} is likely to be the most that any holds. Ask for less"
+    return f"threshold, {wanted}: no more than {_percent(most)} shows in them. Ask for less"
 
 
 def _no_range(c: Record) -> Iterator[str]:

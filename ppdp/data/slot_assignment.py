@@ -44,7 +44,8 @@ def check_groups(X: Any, groups: Any, adjacency: Adjacency) -> None:
         return
     if not adjacency.bounds_contributions:
         what = f"groups say whose each row is, and what is protected is {adjacency.unit}."
-        raise InvalidParameter(what, fix="adjacency=Adjacency.user_level(max_rows=...), or leave groups out.")
+        fix = "adjacency=Adjacency.user_level(max_rows=...), or leave groups out; weights are sample_weight=."
+        raise InvalidParameter(what, fix=fix)
     try:
         ids = X.empty(groups) if isinstance(X, DeferredTable) else column(groups)
         kind, sized = ids.dtype, ids.ndim == 1

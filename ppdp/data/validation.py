@@ -109,12 +109,15 @@ def check_form(estimator: Any, X: Any, coded: Callable[[Any], Any], *, reset: bo
 
 def warn_of_cells(names: Sequence[Any] | None) -> None:
     """Warn of names of columns that read as the cells of a row: names are public, and stand in certificates."""
-    unnamed = [str(name) for name in names or () if str(name).startswith("Unnamed: ")]
-    saved = len(unnamed) == 1 < len(names or ())  # an index, by to_csv, or commas at the ends of lines
-    if names is not None and (saved or read_as_cells(names)):
-        fix = "pd.read_csv(path, index_col=0)" if saved else "pd.read_csv(path, header=None, names=[...])"
-        if saved and unnamed != ["Unnamed: 0"]:
-            fix = f"X.drop(columns={unnamed[0]!r})"
+    known, fix = [str(name) for name in names or ()], None
+    unnamed = [name for name in known if name.startswith("Unnamed: ")]
+    if len(known) == 1 and (parted := next((one for one in ";\t|" if one in known[0]), None)):
+        fix = f"pd.read_csv(path, sep={parted!r})"
+    elif len(unnamed) == 1 < len(known):  # an index, by to_csv, or commas at the ends of lines
+        fix = "pd.read_csv(path, index_col=0)" if unnamed == ["Unnamed: 0"] else f"X.drop(columns={unnamed[0]!r})"
+    elif names is not None and read_as_cells(names):
+        fix = "pd.read_csv(path, header=None, names=[...])"
+    if fix is not None:
         warnings.warn(
             "names of columns read as the values of a row, as in a table that was read without its header or with an "
             f"index, and names are published in certificates. Fix: {fix}; ignore HeaderWarning if they are names.",
@@ -159,6 +162,7 @@ _FIXES = (  # of scikit-learn's messages, by how they begin
     ("The feature names", "the columns of the fit in their order: table[list(step.feature_names_in_)]."),
     ("X has", "the columns of the fit and no others; n_features_in_ says how many."),
     ("Sparse data", "X.toarray()."),
+    ("Found array with 0 sample(s)", "a table of rows; of a reader, which is read once, a new one for every fit."),
     (
         "Input X contains NaN",
         "pipe.predict(X) or transform, whose imputer fills them; without one, MeanImputer() first.",

@@ -29,8 +29,8 @@ from ppdp.exceptions import InvalidParameter, PpdpError
 from ppdp.pipeline.planning.diagnostics import OFF, PlannedDiagnostics
 from ppdp.pipeline.planning.plan import Plan, PlannedMechanism
 from ppdp.pipeline.planning.route import PlannedRelease, PlannedStep
-from ppdp.pipeline.release.answers import answers_of, columns_at_the_end
-from ppdp.pipeline.release.step_serialization import describe
+from ppdp.pipeline.release.answers import columns_at_the_end
+from ppdp.pipeline.release.step_serialization import describe, question_of
 from ppdp.privacy.gate import Gate
 from ppdp.transformers.columns.column_subset import class_of
 
@@ -220,13 +220,14 @@ def single_class(record: records.Record, twins: Sequence[tuple[str, Any]]) -> st
     return str(model.classes_[first[0]]) if first.size else None
 
 
-def no_slope(record: records.Record, arrays: Mapping[str, Array], twins: Sequence[tuple[str, Any]]) -> bool | None:
+def no_slope(record: records.Record, twins: Sequence[tuple[str, Any]]) -> bool | None:
     """Whether 0 lies in the released intervals of all coefficients of a regression; None if it does not in one."""
-    name, model = twins[-1]
-    if not hasattr(model, "coef_") or hasattr(model, "classes_"):
+    model = twins[-1][1]
+    if record.mechanism is None or not hasattr(model, "coef_") or hasattr(model, "classes_"):
         return None
-    for step, found in answers_of(record, arrays, twins):
-        if (step, found.statistic) == (name, "coefficient"):
+    domain, columns = Domain.from_dict(record.domains[-1]), columns_at_the_end(record, twins)
+    for found in model.answers(columns, domain, question_of(record.mechanism)):
+        if found.statistic == "coefficient":
             ends = found.interval(ONE_IN_TWENTY / len(found.value), raw=False)
             within = [(ends[f"{of}lower"] < 0) & (ends[f"{of}upper"] > 0) for of in ("", "population_")]
             return bool((within[0] | within[1]).all()) or None

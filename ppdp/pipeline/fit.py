@@ -343,7 +343,7 @@ def store_release(pipe: Any, draft: Draft, outcome: Outcome, issued: Mapping[str
         single_class=single_class(record, pipe.twins_),
         share_left=few_left(record, _present(draft.plan, pipe.twins_[-1][1], outcome)),
         no_range=no_range(record, arrays, [name for name, _ in pipe.twins_]),
-        no_slope=no_slope(record, arrays, pipe.twins_),
+        no_slope=no_slope(record, pipe.twins_),
         unheld=getattr(pipe.twins_[-1][1], "unheld", None),
     )
     if said != record.released:

@@ -106,19 +106,19 @@ def test_what_means_nothing_is_refused_before_anything_is_spent(threshold, rest,
         Pipeline([("range", MinMaxScaler((-1, 1))), ("model", model)], epsilon=1.0).plan(facts)
 
 
-@pytest.mark.parametrize("threshold", [("precision", 0.99), ("precision", 0.6), ("recall", 1.0)])
+@pytest.mark.parametrize("threshold", [("precision", 0.99), ("precision", 0.45), ("recall", 1.0)])
 @pytest.mark.parametrize("kind", [LogisticRegression, GradientBoostingClassifier])
 def test_a_precision_that_no_threshold_holds_is_said(kind, threshold):
     X, _ = table()
-    y = (np.random.default_rng(1).random(N) < expit(0.8 * X["a"] - 0.5)).astype(int)
-    pipe = pipeline(kind, threshold=threshold)
+    y = (np.random.default_rng(1).random(N) < expit(0.4 * X["a"] - 0.5)).astype(int)
+    pipe = pipeline(kind, threshold=threshold, random_state=0)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", DiagnosticWarning)
         pipe.fit(X, y)
-    said = [str(one.message) for one in caught if "is likely to be the most that any holds" in str(one.message)]
+    said = [str(one.message) for one in caught if "shows in them. Ask for less" in str(one.message)]
     most = pipe.certificate_.record.released.unheld
     assert len(said) == (most is not None) == (threshold[1] == 0.99)
-    assert most is None or 0.6 < most < 0.99
+    assert most is None or 0.5 < most < 0.99
     assert pipe.certificate_.verify()
 
 

@@ -207,6 +207,7 @@ def test_a_header_that_is_data(table, tmp_path, capsys):
     _warned(lambda: pipe.fit(frame), ["name"])
     index = table[["age", "income"]].reset_index().rename(columns={"index": "Unnamed: 0"})
     _warned(lambda: declare(index), ["index_col=0"])
+    _warned(lambda: declare(pd.DataFrame({"age;income": ["40;30000"]})), ["sep=';'"])
     _warned(lambda: declare(table[["age"]].assign(**{"Unnamed: 1": np.nan})), ["X.drop(columns='Unnamed: 1')"])
     frame.to_csv(tmp_path / "rows.csv", index=False)
     assert main(["init", str(tmp_path / "rows.csv")]) == 2
