@@ -123,7 +123,7 @@ def labels(name: str, value: Any, stage: object = None) -> tuple[Any, ...]:
         raise _refused(name, "be a sequence of labels", value, stage, fix="a list of them, such as [0, 1].")
     items = tuple(v.item() if hasattr(v, "item") and getattr(v, "ndim", 1) == 0 else v for v in value)
     if not all(map(_is_label, items)) or len(set(items)) != len(items):
-        raise _refused(name, "hold distinct strings or numbers", value, stage, fix="each of them once.")
+        raise _refused(name, "hold distinct strings or numbers", value, stage, fix="each of them once, in one list.")
     return items
 
 

@@ -94,7 +94,7 @@ FILES = {  # what stands there, what stands there instead, where in the file, wh
     "no label": ('label = "outcome"\n', "", ": data.label", 'label = "COLUMN"'),
     "a dropped column that is none": ("id =", "ID =", ": columns", "did you mean"),
     "a label that is a feature": ("id =", "outcome = [0, 1]\nid =", ": columns.outcome", "no feature"),
-    "a category twice": ('sex = ["F", "M"]', 'sex = ["F", "F"]', ": columns", "each of them once"),
+    "a category twice": ('sex = ["F", "M"]', 'sex = ["F", "F"]', ": columns", "each of them once, in one list"),
     "categories of no column": ("sex = [", "gender = [", ": columns", "'sex' are not declared"),
     "no route": ("epsilon = 5.0", "epsilon = 1e-9", "", "Fix"),
 }  # fmt: skip
