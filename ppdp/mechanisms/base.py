@@ -251,7 +251,7 @@ class Mechanism(Answering, BaseEstimator):
 
     @property
     def counts_rows(self) -> bool:
-        """Whether it reads its rows again behind the training, which then writes over none of them."""
+        """Whether it reads its rows again behind the training, which writes over none of them and weighs classes itself."""
         return False
 
     @property

@@ -1,4 +1,4 @@
-"""Thresholds of classifiers: public ones, and those that follow from released counts."""
+"""Thresholds of classifiers, public ones and those that follow from released counts, and calibration by these."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import math
 from collections.abc import Callable, Mapping
 from copy import copy
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,8 +32,12 @@ SHARE = 0.1  # of mu², of the counts
 CLEAR = 2.5  # standard deviations of noise that the rows of a cell exceed, or it is taken to be empty
 NEIGHBOURS, NUMBERS = Distance(replaced=1), 2 * SCORE_CELLS
 PARTS = 8  # of a cell, in which its rows are taken to lie evenly
-# How far slope and offset of the model's log-odds are expected to be off, and the share of a cell beside these.
-SLOPE, OFFSET, UNLIKE = 0.3, 0.5, 0.2
+# How far slope and offset of the model's log-odds are expected to be off, the offset beside weights of classes, too,
+# and the share of a cell beside these.
+SLOPE, OFFSET, WEIGHED_OFFSET, UNLIKE = 0.3, 0.5, 5.0, 0.2
+LEAST_SLOPE = 0.01
+WIDTH = SCORE_EDGES[1] - SCORE_EDGES[0]
+MIDDLES = np.append(SCORE_EDGES, SCORE_EDGES[-1] + WIDTH) - WIDTH / 2  # of the cells, in log-odds
 
 SCORES: Mapping[str, Callable[[Array, Array, float, float], Array]] = {
     "accuracy": lambda true, false, second, first: true + first - false,
@@ -47,9 +52,16 @@ HELD: Mapping[str, Callable[[Array, Array, float], Array]] = {
 """What may be held, of rows that are predicted to be of the second class."""
 
 
+class Calibration(NamedTuple):
+    """The log-odds of the second class, as a line of those that were learned."""
+
+    slope: float = 1.0
+    offset: float = 0.0
+
+
 @dataclass(eq=False, repr=False)
-class TunedThreshold(SharedDocstring):
-    """Mixin for classifiers whose threshold may be another than a half; it stands before their other bases.
+class TunedByCounts(SharedDocstring):
+    """Mixin for classifiers that may count their rows by score behind the training; it stands before their other bases.
 
     Parameters
     ----------
@@ -58,15 +70,22 @@ class TunedThreshold(SharedDocstring):
         to be the best, or what it is to hold, ``("recall", 0.9)`` with as few predictions of the second class as can
         be, ``("precision", 0.8)`` with as many: then numbers of rows by class and predicted probability are released
         with noise behind the training, for a tenth of mu² (``docs/theory/thresholds.md``). What is held is an estimate.
+    calibration : {"sigmoid"}, optional
+        Of two classes: slope and offset of the log-odds are read off the same released counts, which are asked once for
+        both, and become a part of the model. Probabilities are then those of rows that weigh alike, also beside
+        ``class_weight``.
 
     Attributes
     ----------
     threshold_ : float
         Probability of the second of two classes from which on it is predicted.
+    calibration_ : tuple of two floats
+        Slope and offset that the log-odds were given: (1, 0) without ``calibration``.
     """
 
     _: KW_ONLY
     threshold: float | str | tuple[str, float] | None = None
+    calibration: str | None = None
     _held = 1.0  # likely share of what is to be held
 
     @property
@@ -94,15 +113,24 @@ class TunedThreshold(SharedDocstring):
         return np.asarray(self._probabilities(self.decision_function(X)))
 
     @property
-    def counts_rows(self) -> bool:
+    def _seeks_threshold(self) -> bool:
         return isinstance(self.threshold, str | tuple | list)
 
-    def _tuned_for(self: Any, domain: Domain) -> Any:
-        """What a threshold is to be found for; None where it is public."""
-        if self.threshold is None:
-            return None
-        if self._n_classes(domain) != 2:
-            raise self._refused("a threshold is one of two classes.", "leave threshold out.")
+    @property
+    def counts_rows(self) -> bool:
+        return self.calibration is not None or self._seeks_threshold
+
+    def _counts_for(self: Any, domain: Domain) -> bool:
+        """Whether rows are counted, by parameters that are checked."""
+        choice("calibration", self.calibration, [None, "sigmoid"], self)
+        given = [name for name in ("threshold", "calibration") if getattr(self, name) is not None]
+        if given and self._n_classes(domain) != 2:
+            raise self._refused(f"{given[0]} is for two classes.", f"leave {' and '.join(given)} out.", given[0])
+        if self.threshold is not None:
+            self._check_threshold()
+        return self.counts_rows
+
+    def _check_threshold(self: Any) -> None:
         if isinstance(self.threshold, list | tuple) and len(self.threshold) == 2:
             choice("threshold[0]", self.threshold[0], list(HELD), self)
             number("threshold[1]", self.threshold[1], self, above=0, most=1, fix="a share, as in ('recall', 0.9).")
@@ -114,35 +142,37 @@ class TunedThreshold(SharedDocstring):
         else:
             fix = "a probability, 'f1', or ('recall', 0.9)."
             number("threshold", self.threshold, self, above=0, most=1 - 1e-12, fix=fix)
-            return None
-        if self.class_weight is not None:
-            raise self._refused("class_weight moves probabilities, and threshold is found by them.", "one of the two.")
-        return self.threshold
+            return
+        if self.class_weight is not None and self.calibration is None:
+            what = "class_weight moves probabilities, and threshold is found by them."
+            raise self._refused(what, "calibration='sigmoid' beside them, or one of the two.")
 
-    def _refused(self, why: str, fix: str) -> InvalidParameter:
-        return InvalidParameter(why, stage=type(self).__name__, fix=fix, parameter="threshold")
+    def _refused(self, why: str, fix: str, parameter: str = "threshold") -> InvalidParameter:
+        return InvalidParameter(why, stage=type(self).__name__, fix=fix, parameter=parameter)
 
     def query_spec(self, domain: Domain, mu: float | None = None) -> QuerySpec:
-        if self._tuned_for(domain) is None:
+        if not self._counts_for(domain):
             return super().query_spec(domain, mu)  # type: ignore[misc]
         return self._counted(domain, NEIGHBOURS, self._untuned().query_spec(domain, _left(mu)))
 
     def query_spec_at(self, domain: Domain, distance: Distance, mu: float | None = None) -> QuerySpec:
-        if self._tuned_for(domain) is None:
+        if not self._counts_for(domain):
             return super().query_spec_at(domain, distance, mu)  # type: ignore[misc]
         return self._counted(domain, distance, self._untuned().query_spec_at(domain, distance, _left(mu)))
 
     def _untuned(self) -> Any:
         """The same classifier, of which nothing is counted."""
         plain = copy(self)
-        plain.threshold = None
+        plain.threshold = plain.calibration = None
         return plain
 
     def _counted(self, domain: Domain, distance: Distance, question: QuerySpec) -> QuerySpec:
         """The same question with counts behind it, which have their share of mu²."""
         if question.formula not in CLASSIFIERS:
-            fix = "solver='newton' or 'dpgd', or a public threshold=0.3."
-            raise self._refused("counts follow Gaussian answers of all rows, and this solver has others.", fix)
+            what = "counts follow Gaussian answers of all rows, and this solver has others."
+            if self._seeks_threshold:
+                raise self._refused(what, "solver='newton' or 'dpgd', or a public threshold=0.3.")
+            raise self._refused(what, "solver='newton' or 'dpgd', or no calibration.", "calibration")
         of_model = math.sqrt(question.steps) * question.sensitivity(domain, distance)
         factor = math.sqrt(SHARE / (1 - SHARE)) * of_model / counts_apart(domain, distance) or 1.0
         asked = {**question.parameters, "answers": question.steps, "count_factor": float(f"{factor:.4g}")}
@@ -159,8 +189,11 @@ class TunedThreshold(SharedDocstring):
         own = _of_model(question)
         if own is question:
             return super().release(rows, question, noise, noise_scale)  # type: ignore[misc]
-        kept = replace(rows, ours=False) if isinstance(rows, Rows) else rows  # training may write over them
-        released: dict[str, Array] = super().release(kept, own, noise, noise_scale)  # type: ignore[misc]
+        by_class = partial(Rows.weighted, by_class=np.array(question.factors))
+        weighed = rows.each(by_class, rows.d) if question.factors else rows
+        if isinstance(weighed, Rows):
+            weighed = replace(weighed, ours=False)  # training may write over them
+        released: dict[str, Array] = super().release(weighed, own, noise, noise_scale)  # type: ignore[misc]
         facts = Domain(n_rows=rows.n, n_features=rows.d, classes=(0, 1))
         twin = twin_of(self._untuned(), own, noise_scale, released, facts)
         unit, padded = question.parameters["count_factor"] / rows.n, np.zeros(question.size)
@@ -169,11 +202,18 @@ class TunedThreshold(SharedDocstring):
 
     def read(self: Any, released: Mapping[str, Array], domain: Domain, question: QuerySpec) -> None:
         own = _of_model(question)
-        super().read(released, domain, own)  # type: ignore[misc]
+        self.calibration_ = Calibration()
         self.threshold_ = 0.5 if self.threshold is None else self.threshold
         if own is not question:
             noise = self.own_noise_scale() * domain.n / question.parameters["count_factor"]
-            self.threshold_, self._held = found_threshold(released["counts"].reshape(-1, 2), noise, self.threshold)
+            counts, unsure = released["counts"].reshape(-1, 2), OFFSET if self.class_weight is None else WEIGHED_OFFSET
+            if self.calibration is not None:
+                self.calibration_ = calibrated(counts, noise, unsure)[0]
+            if self._seeks_threshold:
+                found, self._held = found_threshold(counts, noise, self.threshold, unsure)
+                slope, offset = self.calibration_
+                self.threshold_ = float(expit(slope * logit(found) + offset))
+        super().read(released, domain, own)  # type: ignore[misc]
 
     def answers(self, columns: Columns, domain: Domain, question: QuerySpec) -> list[Answers]:
         found: list[Answers] = super().answers(columns, domain, _of_model(question))  # type: ignore[misc]
@@ -181,14 +221,16 @@ class TunedThreshold(SharedDocstring):
 
     def declared(self: Any, domain: Domain) -> tuple[Value, ...]:
         values: tuple[Value, ...] = super().declared(domain)  # type: ignore[misc]
-        if self.threshold is None:
-            return values
         word: Any = self.threshold
         if isinstance(word, str):
             word = f"best for {word}, by released counts"
         elif isinstance(word, list | tuple):
             word = f"{word[0]} of at least {plain(word[1])}, by released counts"
-        return *values, (THRESHOLD, word if isinstance(word, str) else plain(word), "declared")
+        if word is not None:
+            values = *values, (THRESHOLD, word if isinstance(word, str) else plain(word), "declared")
+        if self.calibration is not None:
+            values = *values, ("calibration", f"{self.calibration}, by released counts", "declared")
+        return values
 
     def _predicted(self: Any, scores: Array) -> NDArray[Any]:
         if self.threshold is None or scores.ndim > 1:
@@ -210,25 +252,22 @@ def _of_model(question: QuerySpec) -> QuerySpec:
     return replace(question, formula=name, parameters=own, steps=question.steps - 1)
 
 
-def best_threshold(counts: Array, noise: float, wanted: str | tuple[str, float]) -> float:
+def best_threshold(counts: Array, noise: float, wanted: str | tuple[str, float], unsure: float = OFFSET) -> float:
     """The probability of the second class from which on it is best predicted, from noisy counts by cell and class."""
-    return found_threshold(counts, noise, wanted)[0]
+    return found_threshold(counts, noise, wanted, unsure)[0]
 
 
-def found_threshold(counts: Array, noise: float, wanted: str | tuple[str, float]) -> tuple[float, float]:
+def found_threshold(
+    counts: Array, noise: float, wanted: str | tuple[str, float], unsure: float = OFFSET
+) -> tuple[float, float]:
     """The same, and the share that it is likely to hold; 1 where none is to be held.
 
     Rows lie evenly in their cells. Their log-odds are those of the model but for a slope and an offset, which are
     likeliest beside their noise; where there are many rows for it, those of a cell are its own.
     """
-    edges = np.array(SCORE_EDGES)
-    width = edges[1] - edges[0]
-    middles = np.append(edges, edges[-1] + width) - width / 2
-    rows = counts.sum(axis=1)
-    rows = np.where(rows > CLEAR * math.sqrt(2) * noise, rows, 0.0)
-    odds, own = _calibrated(counts, rows, middles, noise)
-    fine = (middles[:, None] + ((np.arange(PARTS) + 0.5) / PARTS - 0.5) * width).ravel()
-    shares = expit(odds[0] * fine + odds[1] + np.repeat(own, PARTS))
+    odds, own, rows = calibrated(counts, noise, unsure)
+    fine = (MIDDLES[:, None] + ((np.arange(PARTS) + 0.5) / PARTS - 0.5) * WIDTH).ravel()
+    shares = expit(odds.slope * fine + odds.offset + np.repeat(own, PARTS))
     each = np.repeat(rows / PARTS, PARTS)
     second, first = each * shares, each * (1 - shares)
     true, false = (np.append(np.cumsum(one[::-1])[::-1], 0.0) for one in (second, first))
@@ -238,7 +277,7 @@ def found_threshold(counts: Array, noise: float, wanted: str | tuple[str, float]
         each = HELD[wanted[0]](true, false, true[0])[:-1]
         best = _holding(each, wanted)
         held = float(each[best])
-    ends = np.append(fine, fine[-1] + width / PARTS) - width / PARTS / 2
+    ends = np.append(fine, fine[-1] + WIDTH / PARTS) - WIDTH / PARTS / 2
     return float(expit(ends[best])), held
 
 
@@ -250,27 +289,33 @@ def _holding(shares: Array, wanted: tuple[str, float]) -> int:
     return int(held[-1] if wanted[0] == "recall" else held[0])
 
 
-def _calibrated(counts: Array, rows: Array, middles: Array, noise: float) -> tuple[Array, Array]:
-    """Slope and offset of the log-odds of the second class, and what is to be added to those of each cell."""
+def calibrated(counts: Array, noise: float, unsure: float = OFFSET) -> tuple[Calibration, Array, Array]:
+    """Likeliest slope and offset of the log-odds, what is to be added to those of each cell, and the rows of it.
+
+    The offset is expected to be off by ``unsure``.
+    """
+    rows = counts.sum(axis=1)
+    rows = np.where(rows > CLEAR * math.sqrt(2) * noise, rows, 0.0)
     some = rows > 0
     first, second = counts[some].T
-    held, at = rows[some], middles[some]
+    held, at = rows[some], MIDDLES[some]
 
     def surprise(odds: Array) -> float:
         p = expit(odds[0] * at + odds[1])
         variance = _variance(p, held, noise)
         excess = (1 - p) * second - p * first  # 0 on average
-        beside = ((odds[0] - 1) / SLOPE) ** 2 + (odds[1] / OFFSET) ** 2
+        beside = ((odds[0] - 1) / SLOPE) ** 2 + (odds[1] / unsure) ** 2
         return float((excess**2 / variance + np.log(variance)).sum() + beside)
 
-    odds = np.asarray(minimize(surprise, np.array([1.0, 0.0]), method="Nelder-Mead").x)
+    bounds = ((LEAST_SLOPE, None), (None, None))
+    odds = np.asarray(minimize(surprise, np.array([1.0, 0.0]), method="Nelder-Mead", bounds=bounds).x)
     p = expit(odds[0] * at + odds[1])
     unlike = (UNLIKE * held * p * (1 - p)) ** 2
     trust = unlike / (unlike + _variance(p, held, noise))
     shares = np.clip(second / held, 1e-6, 1 - 1e-6)
     more = np.zeros(len(rows))
     more[some] = trust * (logit(shares) - (odds[0] * at + odds[1]))
-    return odds, more
+    return Calibration(*odds.tolist()), more, rows
 
 
 def _variance(p: Array, rows: Array, noise: float) -> Array:

@@ -6,15 +6,15 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.special import expit
-from sklearn.metrics import balanced_accuracy_score, f1_score
+from scipy.special import expit, logit
+from sklearn.metrics import balanced_accuracy_score, f1_score, log_loss
 
 import ppdp
 from ppdp import Adjacency, Domain, Pipeline
 from ppdp.bounds.selection import SCORE_EDGES
 from ppdp.exceptions import DiagnosticWarning, ExportError, InvalidParameter
 from ppdp.mechanisms import GradientBoostingClassifier, LogisticRegression
-from ppdp.mechanisms.thresholds import best_threshold
+from ppdp.mechanisms.thresholds import best_threshold, calibrated
 from ppdp.transformers import MinMaxScaler
 
 N = 20_000
@@ -96,6 +96,9 @@ def test_a_model_of_one_class_predicts_it_at_its_threshold(kind, threshold, sing
         (["recall"], {}, "threshold must be a finite number"),
         ("f1", {"class_weight": "balanced"}, "one of the two"),
         ("f1", {"solver": "poisson"}, "solver='newton' or 'dpgd'"),
+        (0.3, {"solver": "poisson", "calibration": "sigmoid"}, "or no calibration"),
+        (None, {"calibration": "isotonic"}, "calibration must be one of None, 'sigmoid'"),
+        (None, {"calibration": "sigmoid", "classes": (0, 1, 2)}, "leave calibration out"),
         (0.3, {"classes": (0, 1, 2)}, "leave threshold out"),
     ],
 )
@@ -160,13 +163,19 @@ def test_a_recall_is_held_on_rows_that_nobody_trained_on(tmp_path):
     assert ppdp.load(tmp_path / "model.zip")[-1].threshold == ("recall", 0.8)
 
 
-@pytest.mark.parametrize("threshold", ["f1", ("recall", 0.8)])
-def test_rows_in_blocks_give_the_same_threshold(tmp_path, threshold):
+@pytest.mark.parametrize("kind", [LogisticRegression, GradientBoostingClassifier])
+@pytest.mark.parametrize(
+    ("threshold", "rest"),
+    [("f1", {}), (("recall", 0.8), {}), ("f1", {"calibration": "sigmoid", "class_weight": "balanced"})],
+    ids=str,
+)
+def test_rows_in_blocks_give_the_same_model(tmp_path, kind, threshold, rest):
     X, y = table()
     X.assign(y=y).to_parquet(tmp_path / "rows.parquet", row_group_size=3000)
-    one, other = (pipeline(threshold=threshold, random_state=0) for _ in range(2))
+    one, other = (pipeline(kind, threshold, rest, random_state=0) for _ in range(2))
     one.fit(X, y), other.fit(str(tmp_path / "rows.parquet"), "y")
-    assert one[-1].threshold_ == other[-1].threshold_
+    assert (one[-1].threshold_, one[-1].calibration_) == (other[-1].threshold_, other[-1].calibration_)
+    np.testing.assert_array_equal(one.predict_proba(X), other.predict_proba(X))
 
 
 def test_counts_that_are_all_noise_give_some_threshold():
@@ -174,3 +183,63 @@ def test_counts_that_are_all_noise_give_some_threshold():
     for counts in (noise, np.zeros((50, 2)), -np.abs(noise)):
         wanted = ("accuracy", "balanced_accuracy", "f1", ("recall", 0.9), ("precision", 0.9))
         assert all(0 < best_threshold(counts, 50.0, score) < 1 for score in wanted)
+
+
+@pytest.mark.parametrize(("slope", "offset"), [(1.0, 0.0), (0.6, -1.0), (1.5, 1.0)])
+def test_without_noise_slope_and_offset_are_those_of_the_log_odds(slope, offset):
+    np.testing.assert_allclose(calibrated(exact(slope, offset), 1.0)[0], (slope, offset), atol=0.03)
+    np.testing.assert_allclose(calibrated(exact(1.0, -5.0), 1.0, 5.0)[0], (1.0, -5.0), atol=0.05)
+
+
+def test_counts_that_are_all_noise_turn_no_model_round():
+    rng = np.random.default_rng(0)
+    for counts in (rng.normal(scale=50.0, size=(50, 2)), np.zeros((50, 2)), exact(-1.0, 0.0)):
+        assert calibrated(counts, 50.0)[0].slope > 0
+
+
+@pytest.mark.parametrize("kind", [LogisticRegression, GradientBoostingClassifier])
+@pytest.mark.parametrize("weights", ["balanced", {0: 0.1}], ids=str)
+def test_probabilities_beside_weights_of_classes_are_those_of_the_rows(kind, weights, tmp_path):
+    X, y = table()
+    pipe = pipeline(kind, None, {"class_weight": weights, "calibration": "sigmoid"}).fit(X, y)
+    p = pipe.predict_proba(X)[:, 1]
+    assert p.mean() == pytest.approx(y.mean(), abs=0.01)
+    assert log_loss(y, p) < log_loss(y, expit(1.5 * X["a"] - 3.5)) + 0.01
+    assert log_loss(y, expit((logit(p) - pipe[-1].calibration_.offset) / pipe[-1].calibration_.slope)) > 1.5 * log_loss(y, p)
+    assert pipe.certificate_.verify()
+    assert "sigmoid, by released counts" in pipe.certificate_.to_html()
+    for other in (pipe.release_.to_sklearn(), ppdp.load(pipe.export(tmp_path / "model.zip"))):
+        np.testing.assert_allclose(other.predict_proba(X)[:, 1], p, rtol=1e-9)
+        np.testing.assert_array_equal(other.predict(X), pipe.predict(X))
+
+
+@pytest.mark.parametrize("kind", [LogisticRegression, GradientBoostingClassifier])
+def test_onnx_has_calibrated_probabilities(kind):
+    runtime = pytest.importorskip("onnxruntime")
+    X, y = table()
+    pipe = pipeline(kind, None, {"class_weight": "balanced", "calibration": "sigmoid"}).fit(X, y)
+    session = runtime.InferenceSession(pipe.release_.to_onnx().SerializeToString())
+    _, shares = session.run(None, {session.get_inputs()[0].name: X.to_numpy()})
+    np.testing.assert_allclose(shares, pipe.predict_proba(X), atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", [LogisticRegression, GradientBoostingClassifier])
+def test_one_answer_serves_threshold_and_calibration(kind):
+    facts = Domain(n_rows=N, n_features=2)
+    both, one, other = (
+        pipeline(kind, threshold, {"calibration": how}).plan(facts).mechanism
+        for threshold, how in (("f1", "sigmoid"), ("f1", None), (None, "sigmoid"))
+    )
+    assert both.question == one.question == other.question
+    X, y = table()
+    pipe = pipeline(kind, "f1", {"calibration": "sigmoid"}, random_state=0).fit(X, y)
+    same = pipeline(kind, "f1", random_state=0).fit(X, y)
+    np.testing.assert_array_equal(pipe.predict(X), same.predict(X))
+    assert pipe[-1].threshold_ != same[-1].threshold_
+
+
+def test_models_on_the_way_are_calibrated_alike():
+    X, y = table()
+    pipe = pipeline(rest={"calibration": "sigmoid", "solver": "dpgd"}).fit(X, y)
+    *_, last = pipe[-1].staged_decision_function(pipe[:-1].transform(X))
+    np.testing.assert_array_equal(last, pipe.decision_function(X))

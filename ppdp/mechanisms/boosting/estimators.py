@@ -34,7 +34,7 @@ from ppdp.mechanisms.learn.solvers import USUAL_MU, Newton, TrainingConfig
 from ppdp.mechanisms.outcomes import ClassModel
 from ppdp.mechanisms.standalone import Supervised
 from ppdp.mechanisms.target_functions import FunctionOfTargets
-from ppdp.mechanisms.thresholds import TunedThreshold
+from ppdp.mechanisms.thresholds import TunedByCounts
 from ppdp.privacy.noise.sampler import Noise
 
 OF_TARGETS = 0.04  # of mu², which the histogram of the targets has
@@ -308,7 +308,7 @@ def _cells_of(question: QuerySpec) -> CellGrid:
 
 
 @dataclass(eq=False, repr=False)
-class GradientBoostingClassifier(TunedThreshold, ClassModel, GradientBoosting, ClassifierMixin, Mechanism):
+class GradientBoostingClassifier(TunedByCounts, ClassModel, GradientBoosting, ClassifierMixin, Mechanism):
     """Boosted shapes and tables for classes; of more than two classes each is told from all others.
 
     How: ``docs/theory/boosting.md``.
@@ -318,6 +318,10 @@ class GradientBoostingClassifier(TunedThreshold, ClassModel, GradientBoosting, C
 
     def _of_loss(self, domain: Domain) -> dict[str, Any]:
         return {"loss": "logistic", "n_classes": self._n_classes(domain)}
+
+    def read(self, released: Mapping[str, Array], domain: Domain, question: QuerySpec) -> None:
+        super().read(released, domain, question)
+        self.models_ = [model.scaled(*self.calibration_) for model in self.models_]
 
     def steady_scores(self, X: Array) -> Array:
         return self._scores_of(self.models_[0].codes(X))

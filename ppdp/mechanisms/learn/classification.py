@@ -21,7 +21,7 @@ from ppdp.mechanisms.base import Mechanism, QuerySpec
 from ppdp.mechanisms.learn.linear import DESCENT, BatchModel, has_path, solver_of
 from ppdp.mechanisms.learn.whitened import TrainingLoss, of_two
 from ppdp.mechanisms.outcomes import ClassModel
-from ppdp.mechanisms.thresholds import TunedThreshold
+from ppdp.mechanisms.thresholds import TunedByCounts
 
 
 @dataclass(eq=False, repr=False)
@@ -68,7 +68,7 @@ class LinearClassifier(ClassModel, BatchModel, ClassifierMixin):
 
 
 @dataclass(eq=False, repr=False)
-class LogisticRegression(TunedThreshold, LinearClassifier, Mechanism):
+class LogisticRegression(TunedByCounts, LinearClassifier, Mechanism):
     """Logistic regression by noisy Newton steps, by noisy gradient descent, or by noise on the exact model.
 
     The first are the default (``docs/theory/newton.md``). Of more than two classes all are learned together (softmax).
@@ -117,6 +117,10 @@ class LogisticRegression(TunedThreshold, LinearClassifier, Mechanism):
         if count == 2:
             return {"dpgd": "learning.logistic-gradient", "output": "learning.logistic-minimiser"}, {}
         return {"dpgd": "learning.softmax-gradient"}, {"n_classes": count}
+
+    def _in_units(self, coef: Array, intercept: Array, question: QuerySpec) -> tuple[Array, Array]:
+        slope, offset = self.calibration_
+        return slope * coef, slope * intercept + offset
 
     def _residuals(self, scores: Array, y: Array) -> Array:
         if scores.shape[1] == 1:
