@@ -1,4 +1,4 @@
-"""Probabilities of private classifiers with and without ``calibration="sigmoid"``, against scikit-learn's calibrated ones.
+"""Probabilities of private classifiers with and without ``calibration="sigmoid"``, and of scikit-learn's calibrated.
 
     python benchmarks/calibration.py
 

@@ -251,7 +251,10 @@ class Mechanism(Answering, BaseEstimator):
 
     @property
     def counts_rows(self) -> bool:
-        """Whether it reads its rows again behind the training, which writes over none of them and weighs classes itself."""
+        """Whether it reads its rows again behind the training, which then writes over none of them.
+
+        Such a mechanism weighs classes itself: read again, rows weigh as they do without.
+        """
         return False
 
     @property

@@ -202,13 +202,14 @@ def test_counts_that_are_all_noise_turn_no_model_round():
 def test_probabilities_beside_weights_of_classes_are_those_of_the_rows(kind, weights, tmp_path):
     X, y = table()
     pipe = pipeline(kind, None, {"class_weight": weights, "calibration": "sigmoid"}).fit(X, y)
-    p = pipe.predict_proba(X)[:, 1]
+    p, (slope, offset) = pipe.predict_proba(X)[:, 1], pipe[-1].calibration_
     assert p.mean() == pytest.approx(y.mean(), abs=0.01)
     assert log_loss(y, p) < log_loss(y, expit(1.5 * X["a"] - 3.5)) + 0.01
-    assert log_loss(y, expit((logit(p) - pipe[-1].calibration_.offset) / pipe[-1].calibration_.slope)) > 1.5 * log_loss(y, p)
+    assert log_loss(y, expit((logit(p) - offset) / slope)) > 1.5 * log_loss(y, p)
     assert pipe.certificate_.verify()
     assert "sigmoid, by released counts" in pipe.certificate_.to_html()
-    for other in (pipe.release_.to_sklearn(), ppdp.load(pipe.export(tmp_path / "model.zip"))):
+    pipe.export(tmp_path / "model.zip")
+    for other in (pipe.release_.to_sklearn(), ppdp.load(tmp_path / "model.zip")):
         np.testing.assert_allclose(other.predict_proba(X)[:, 1], p, rtol=1e-9)
         np.testing.assert_array_equal(other.predict(X), pipe.predict(X))
 
@@ -243,3 +244,11 @@ def test_models_on_the_way_are_calibrated_alike():
     pipe = pipeline(rest={"calibration": "sigmoid", "solver": "dpgd"}).fit(X, y)
     *_, last = pipe[-1].staged_decision_function(pipe[:-1].transform(X))
     np.testing.assert_array_equal(last, pipe.decision_function(X))
+
+
+def test_coefficients_that_are_calibrated_have_no_interval():
+    X, y = table()
+    for rest, told in (({}, True), ({"calibration": "sigmoid"}, False)):
+        pipe = pipeline(threshold=None, rest=rest, epsilon=8.0).fit(X, y)
+        found = pipe.release_.conf_int()
+        assert np.isfinite(found[found["statistic"] == "coefficient"]["lower"]).any() == told

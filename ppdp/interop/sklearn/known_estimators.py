@@ -332,7 +332,7 @@ _CLASSES: dict[str, Leak | KnownEstimator] = {
     ),
     "StackingRegressor": _high(_INSIDE, fix=f"{_ONE} Such as {_NO_REGRESSOR}"),
     "CalibratedClassifierCV": _high(
-        "scores of held-out rows", fix="leave it out: LogisticRegression gives probabilities."
+        "scores of held-out rows", fix="leave it out, or LogisticRegression(calibration='sigmoid'), by noisy counts."
     ),
     "TunedThresholdClassifierCV": _high(
         "scores of held-out rows", fix="LogisticRegression(threshold='f1'), by noisy counts."

@@ -316,7 +316,8 @@ class LinearModel(SharedDocstring, Supervised):
         unit, _ = self._in_units(np.ones((1, 1)), np.zeros(1), question)
         solver, width = solver_of(self, question), domain.d + bool(self.fit_intercept)
         sampled = rows_are_a_sample(domain) and getattr(self, "class_weight", None) is None
-        errors = solver.errors(self._errors, width, unit.item(), self.noise_scale, sampled)
+        known = None if getattr(self, "calibration", None) else self._errors  # that of a slope is in none of them
+        errors = solver.errors(known, width, unit.item(), self.noise_scale, sampled)
         coefficients = coefficient_answers(self, columns, errors)
         if solver.perturbs_model and not self._inside:
             return [replace(one, ends=partial(no_ends, one.value)) for one in coefficients]
