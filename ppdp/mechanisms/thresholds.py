@@ -36,6 +36,7 @@ PARTS = 8  # of a cell, in which its rows are taken to lie evenly
 # and the share of a cell beside these.
 SLOPE, OFFSET, WEIGHED_OFFSET, UNLIKE = 0.3, 0.5, 5.0, 0.2
 LEAST_SLOPE = 0.01
+STARTS = np.array([(slope / 5, offset / 2) for slope in range(1, 16) for offset in range(-20, 21)])
 WIDTH = SCORE_EDGES[1] - SCORE_EDGES[0]
 MIDDLES = np.append(SCORE_EDGES, SCORE_EDGES[-1] + WIDTH) - WIDTH / 2  # of the cells, in log-odds
 
@@ -300,15 +301,18 @@ def calibrated(counts: Array, noise: float, unsure: float = OFFSET) -> tuple[Cal
     first, second = counts[some].T
     held, at = rows[some], MIDDLES[some]
 
-    def surprise(odds: Array) -> float:
-        p = expit(odds[0] * at + odds[1])
+    def surprise(odds: Array) -> Array:
+        slope, offset = odds[..., :1], odds[..., 1:]
+        p = expit(slope * at + offset)
         variance = _variance(p, held, noise)
         excess = (1 - p) * second - p * first  # 0 on average
-        beside = ((odds[0] - 1) / SLOPE) ** 2 + (odds[1] / unsure) ** 2
-        return float((excess**2 / variance + np.log(variance)).sum() + beside)
+        beside = ((slope - 1) / SLOPE) ** 2 + (offset / unsure) ** 2
+        return np.asarray((excess**2 / variance + np.log(variance)).sum(axis=-1) + beside[..., 0])
 
-    bounds = ((LEAST_SLOPE, None), (None, None))
-    odds = np.asarray(minimize(surprise, np.array([1.0, 0.0]), method="Nelder-Mead", bounds=bounds).x)
+    start = STARTS[np.argmin(surprise(STARTS))]
+    first_steps = start + np.array([[0.0, 0.0], [0.1, 0.0], [0.0, 0.1]])
+    how: Any = {"bounds": ((LEAST_SLOPE, None), (None, None)), "options": {"initial_simplex": first_steps}}
+    odds = np.asarray(minimize(lambda odds: float(surprise(odds)), start, method="Nelder-Mead", **how).x)
     p = expit(odds[0] * at + odds[1])
     unlike = (UNLIKE * held * p * (1 - p)) ** 2
     trust = unlike / (unlike + _variance(p, held, noise))

@@ -214,9 +214,9 @@ ZOO: dict[str, Made] = {
     "three classes": of(CLIP, ("model", M.LogisticRegression((0, 1, 2), solver="dpgd", max_iter=10))),
     "Newton steps": of(CLIP, ("model", M.LogisticRegression((0, 1, 2)))),
     "Newton steps and counts": of(CLIP, ("model", M.LogisticRegression((0, 1), solver="newton", threshold="f1"))),
-    "gradients and counts": of(CLIP, ("model", classifier(solver="dpgd", threshold="accuracy"))),
+    "gradients and counts": of(CLIP, ("model", classifier(solver="dpgd", threshold="accuracy", calibration="sigmoid"))),
     "boosting and counts": of(
-        BOX, ("model", M.GradientBoostingClassifier((0, 1), max_iter=1, max_bins=16, threshold="balanced_accuracy"))
+        BOX, ("model", M.GradientBoostingClassifier((0, 1), max_iter=1, max_bins=16, calibration="sigmoid"))
     ),
     "boosted shapes": of(BOX, ("model", M.GradientBoostingClassifier((0, 1, 2), max_iter=1, max_bins=16))),
     "boosted targets": of(BOX, ("model", M.GradientBoostingRegressor((0, 2), max_bins=16))),

@@ -191,6 +191,17 @@ def test_without_noise_slope_and_offset_are_those_of_the_log_odds(slope, offset)
     np.testing.assert_allclose(calibrated(exact(1.0, -5.0), 1.0, 5.0)[0], (1.0, -5.0), atol=0.05)
 
 
+@pytest.mark.parametrize(("slope", "offset"), [(1.3, -1.75), (0.5, -1.75), (1.0, -3.5)])
+def test_beside_weights_noise_leads_to_no_other_line(slope, offset):
+    rng, rows = np.random.default_rng(0), 30_000
+    for _ in range(20):
+        scores = rng.normal(size=rows)
+        labels = rng.random(rows) < expit(slope * scores + offset)
+        counts = np.histogram2d(scores, labels, [np.r_[-np.inf, SCORE_EDGES, np.inf], [-1, 0.5, 2]])[0]
+        found = calibrated(counts + rng.normal(0.0, 20.0, counts.shape), 20.0, 5.0)[0]
+        np.testing.assert_allclose(found, (slope, offset), atol=0.35)
+
+
 def test_counts_that_are_all_noise_turn_no_model_round():
     rng = np.random.default_rng(0)
     for counts in (rng.normal(scale=50.0, size=(50, 2)), np.zeros((50, 2)), exact(-1.0, 0.0)):

@@ -498,10 +498,16 @@ def test_groups_behind_one_whose_width_changes_are_not_counted():
     assert {kind for kind, _ in shares(pipe)} <= set(PREDICTED)
 
 
+CALIBRATED = {"calibration": "sigmoid", "class_weight": {"yes": 9.0}}
+
+
 @pytest.mark.parametrize("last", [LogisticRegression, LinearSVC, GaussianNB, GradientBoostingClassifier])
-def test_how_rows_of_each_class_are_predicted_is_said(last):
+@pytest.mark.parametrize("given", [{}, CALIBRATED], ids=["", "calibrated"])
+def test_how_rows_of_each_class_are_predicted_is_said(last, given):
+    if given.keys() - last().get_params().keys():
+        pytest.skip("it is not calibrated")
     noisy = np.where(AGE + np.random.default_rng(1).normal(0, 15, N) > 55, "yes", "no")
-    pipe = make_pipeline(IN_YEARS, last(("no", "yes")), epsilon=8.0).fit(TABLE, noisy)
+    pipe = make_pipeline(IN_YEARS, last(("no", "yes"), **given), epsilon=8.0).fit(TABLE, noisy)
     predicted, order = pipe.predict(TABLE), np.random.default_rng(2).permutation(N)
     at_last = pipe[:-1].transform(TABLE)
     assert (pipe[-1].steady_labels(at_last[order]) == predicted[order]).all()

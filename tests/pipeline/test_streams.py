@@ -60,7 +60,9 @@ FITS = {
     **{
         f"threshold, {solver}": lambda solver=solver: (
             *front(),
-            M.LogisticRegression((0, 1), threshold="f1", solver=solver, max_iter=2),
+            M.LogisticRegression(
+                (0, 1), threshold="f1", calibration="sigmoid", class_weight={0: 0.5}, solver=solver, max_iter=2
+            ),
         )
         for solver in ("newton", "dpgd")
     },
