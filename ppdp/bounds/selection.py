@@ -127,7 +127,7 @@ def _checked(of_model: MechanismSensitivity, domain: Domain, p: Mapping[str, Any
     own = {name: value for name, value in p.items() if name not in ("answers", "count_factor")}
     sane(whole(p["answers"]) and p["answers"] >= 1 and 0 < p["count_factor"] < math.inf)
     sane(of_model.steps is None or of_model.steps(domain, **own) == p["answers"])
-    sane(own.get("loss", "logistic") == "logistic" and own.get("n_classes", 2) == 2)
+    sane(own.get("loss", "logistic") in ("hinge", "logistic") and own.get("n_classes", 2) == 2)
     sane(domain.classes is None or len(domain.classes) == 2)
     return own
 
@@ -173,8 +173,9 @@ def _register(name: str) -> None:
 
 CLASSIFIERS = {
     "learning.boosting": ("GradientBoostingClassifier",),
+    "learning.hinge-gradient": ("LinearSVC",),
     "learning.logistic-gradient": ("LogisticRegression",),
-    "learning.newton": ("LogisticRegression",),
+    "learning.newton": ("LinearSVC", "LogisticRegression"),
 }
 """Classes that may ask for counts, by the formula of their training."""
 

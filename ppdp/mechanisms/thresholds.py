@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import expit, logit
+from sklearn.utils.metaestimators import available_if
 
 from ppdp.bounds import lookup
 from ppdp.bounds.selection import CLASSIFIERS, COUNTED, SCORE_CELLS, SCORE_EDGES, THRESHOLD, counts_apart
@@ -32,9 +33,9 @@ SHARE = 0.1  # of mu², of the counts
 CLEAR = 2.5  # standard deviations of noise that the rows of a cell exceed, or it is taken to be empty
 NEIGHBOURS, NUMBERS = Distance(replaced=1), 2 * SCORE_CELLS
 PARTS = 8  # of a cell, in which its rows are taken to lie evenly
-# How far slope and offset of the model's log-odds are expected to be off, the offset beside weights of classes, too,
-# and the share of a cell beside these.
-SLOPE, OFFSET, WEIGHED_OFFSET, UNLIKE = 0.3, 0.5, 5.0, 0.2
+# How far slope and offset of the model's log-odds are expected to be off, the offset beside weights of classes and of
+# margins, too, and the share of a cell beside these.
+SLOPE, OFFSET, WIDE_OFFSET, UNLIKE = 0.3, 0.5, 5.0, 0.2
 LEAST_SLOPE = 0.01
 STARTS = np.array([(slope / 5, offset / 2) for slope in range(1, 16) for offset in range(-20, 21)])
 WIDTH = SCORE_EDGES[1] - SCORE_EDGES[0]
@@ -99,6 +100,7 @@ class TunedByCounts(SharedDocstring):
         """Those of the classes, of rows with these scores."""
         raise NotImplementedError
 
+    @available_if(lambda self: self._probable)
     def predict_proba(self: Any, X: Any) -> Array:
         """Probability of each class.
 
@@ -112,6 +114,16 @@ class TunedByCounts(SharedDocstring):
         ndarray of shape (n_samples, n_classes)
         """
         return np.asarray(self._probabilities(self.decision_function(X)))
+
+    @property
+    def _probable(self) -> bool:
+        """Whether scores are log-odds."""
+        return True
+
+    @property
+    def _unsure(self: Any) -> tuple[float, float]:
+        """By how much slope and offset of the scores are expected to be off."""
+        return SLOPE, OFFSET if self.class_weight is None else WIDE_OFFSET
 
     @property
     def _seeks_threshold(self) -> bool:
@@ -132,6 +144,8 @@ class TunedByCounts(SharedDocstring):
         return self.counts_rows
 
     def _check_threshold(self: Any) -> None:
+        if not self._probable:
+            raise self._refused("threshold is a probability, and scores are none.", "calibration='sigmoid' beside it.")
         if isinstance(self.threshold, list | tuple) and len(self.threshold) == 2:
             choice("threshold[0]", self.threshold[0], list(HELD), self)
             number("threshold[1]", self.threshold[1], self, above=0, most=1, fix="a share, as in ('recall', 0.9).")
@@ -207,7 +221,7 @@ class TunedByCounts(SharedDocstring):
         self.threshold_ = 0.5 if self.threshold is None else self.threshold
         if own is not question:
             noise = self.own_noise_scale() * domain.n / question.parameters["count_factor"]
-            counts, unsure = released["counts"].reshape(-1, 2), OFFSET if self.class_weight is None else WEIGHED_OFFSET
+            counts, unsure = released["counts"].reshape(-1, 2), self._unsure
             if self.calibration is not None:
                 self.calibration_ = calibrated(counts, noise, unsure)[0]
             if self._seeks_threshold:
@@ -253,13 +267,15 @@ def _of_model(question: QuerySpec) -> QuerySpec:
     return replace(question, formula=name, parameters=own, steps=question.steps - 1)
 
 
-def best_threshold(counts: Array, noise: float, wanted: str | tuple[str, float], unsure: float = OFFSET) -> float:
+def best_threshold(
+    counts: Array, noise: float, wanted: str | tuple[str, float], unsure: tuple[float, float] = (SLOPE, OFFSET)
+) -> float:
     """The probability of the second class from which on it is best predicted, from noisy counts by cell and class."""
     return found_threshold(counts, noise, wanted, unsure)[0]
 
 
 def found_threshold(
-    counts: Array, noise: float, wanted: str | tuple[str, float], unsure: float = OFFSET
+    counts: Array, noise: float, wanted: str | tuple[str, float], unsure: tuple[float, float] = (SLOPE, OFFSET)
 ) -> tuple[float, float]:
     """The same, and the share that it is likely to hold; 1 where none is to be held.
 
@@ -290,10 +306,12 @@ def _holding(shares: Array, wanted: tuple[str, float]) -> int:
     return int(held[-1] if wanted[0] == "recall" else held[0])
 
 
-def calibrated(counts: Array, noise: float, unsure: float = OFFSET) -> tuple[Calibration, Array, Array]:
+def calibrated(
+    counts: Array, noise: float, unsure: tuple[float, float] = (SLOPE, OFFSET)
+) -> tuple[Calibration, Array, Array]:
     """Likeliest slope and offset of the log-odds, what is to be added to those of each cell, and the rows of it.
 
-    The offset is expected to be off by ``unsure``.
+    Both are expected to be off by ``unsure``.
     """
     rows = counts.sum(axis=1)
     rows = np.where(rows > CLEAR * math.sqrt(2) * noise, rows, 0.0)
@@ -306,7 +324,7 @@ def calibrated(counts: Array, noise: float, unsure: float = OFFSET) -> tuple[Cal
         p = expit(slope * at + offset)
         variance = _variance(p, held, noise)
         excess = (1 - p) * second - p * first  # 0 on average
-        beside = ((slope - 1) / SLOPE) ** 2 + (offset / unsure) ** 2
+        beside = ((slope - 1) / unsure[0]) ** 2 + (offset / unsure[1]) ** 2
         return np.asarray((excess**2 / variance + np.log(variance)).sum(axis=-1) + beside[..., 0])
 
     start = STARTS[np.argmin(surprise(STARTS))]

@@ -11,7 +11,7 @@ from ppdp.bounds import lookup
 from ppdp.bounds.selection import COUNTED
 from ppdp.data.histograms import weights_by_class
 from ppdp.data.rows import Rows
-from ppdp.mechanisms import GradientBoostingClassifier, LogisticRegression
+from ppdp.mechanisms import GradientBoostingClassifier, LinearSVC, LogisticRegression
 from ppdp.mechanisms.base import PRESENT
 from ppdp.testing.answers import RecordingNoise
 
@@ -26,6 +26,8 @@ MODELS = {
     "newton, calibration": LogisticRegression(**CALIBRATED, **NEWTON, class_weight={0: 0.3}),
     "gradients, threshold": LogisticRegression(**TUNED, **DESCENT),
     "gradients, calibration": LogisticRegression(**CALIBRATED, **DESCENT),
+    "margins": LinearSVC(**CALIBRATED, **DESCENT),
+    "margins, newton": LinearSVC(**CALIBRATED, **NEWTON),
     "boosting, threshold": GradientBoostingClassifier(**TUNED, max_bins=4, max_iter=1),
     "boosting, both": GradientBoostingClassifier(**TUNED | CALIBRATED, max_bins=4, max_iter=1),
 }

@@ -193,6 +193,7 @@ class TestFigures:
             "learning.k-means": ("centers", "counts", "errors"),
             "learning.newton-threshold": ("counts", "errors", "path", "theta"),
             "learning.logistic-gradient-threshold": ("counts", "path", "theta"),
+            "learning.hinge-gradient-threshold": ("counts", "path", "theta"),
         }
         parts["learning.boosting-threshold"] = (*parts["learning.boosting"], "counts")
         if mechanism["formula"] in parts:

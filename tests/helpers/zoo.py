@@ -209,6 +209,7 @@ ZOO: dict[str, Made] = {
     "least squares": of(CLIP, ("model", M.Ridge(y_range=(0, 2), solver="dpgd", max_iter=10))),
     "second moments": of(CLIP, ("dedup", S.Deduplicator()), ("model", M.Ridge(y_range=(0, 2), solver="moments"))),
     "support vectors": of(CLIP, ("model", M.LinearSVC((0, 1), solver="dpgd", max_iter=10))),
+    "support vectors and counts": of(CLIP, ("model", M.LinearSVC((0, 1), solver="dpgd", calibration="sigmoid"))),
     "counts": of(BOX, imputer(**FEW_GAPS), ("model", M.PoissonRegressor((0, 2), max_iter=10))),
     "amounts": of(BOX, imputer(**FEW_GAPS), ("model", M.TweedieRegressor((0, 2), power=1.9))),
     "three classes": of(CLIP, ("model", M.LogisticRegression((0, 1, 2), solver="dpgd", max_iter=10))),

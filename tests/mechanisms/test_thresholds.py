@@ -13,7 +13,7 @@ import ppdp
 from ppdp import Adjacency, Domain, Pipeline
 from ppdp.bounds.selection import SCORE_EDGES
 from ppdp.exceptions import DiagnosticWarning, ExportError, InvalidParameter
-from ppdp.mechanisms import GradientBoostingClassifier, LogisticRegression
+from ppdp.mechanisms import GradientBoostingClassifier, LinearSVC, LogisticRegression
 from ppdp.mechanisms.thresholds import best_threshold, calibrated
 from ppdp.transformers import MinMaxScaler
 
@@ -163,10 +163,13 @@ def test_a_recall_is_held_on_rows_that_nobody_trained_on(tmp_path):
     assert ppdp.load(tmp_path / "model.zip")[-1].threshold == ("recall", 0.8)
 
 
-@pytest.mark.parametrize("kind", [LogisticRegression, GradientBoostingClassifier])
+@pytest.mark.parametrize("kind", [LogisticRegression, LinearSVC, GradientBoostingClassifier])
 @pytest.mark.parametrize(
     ("threshold", "rest"),
-    [("f1", {}), (("recall", 0.8), {}), ("f1", {"calibration": "sigmoid", "class_weight": "balanced"})],
+    [
+        ("f1", {"calibration": "sigmoid"}),
+        (("recall", 0.8), {"calibration": "sigmoid", "class_weight": "balanced"}),
+    ],
     ids=str,
 )
 def test_rows_in_blocks_give_the_same_model(tmp_path, kind, threshold, rest):
@@ -188,7 +191,7 @@ def test_counts_that_are_all_noise_give_some_threshold():
 @pytest.mark.parametrize(("slope", "offset"), [(1.0, 0.0), (0.6, -1.0), (1.5, 1.0)])
 def test_without_noise_slope_and_offset_are_those_of_the_log_odds(slope, offset):
     np.testing.assert_allclose(calibrated(exact(slope, offset), 1.0)[0], (slope, offset), atol=0.03)
-    np.testing.assert_allclose(calibrated(exact(1.0, -5.0), 1.0, 5.0)[0], (1.0, -5.0), atol=0.05)
+    np.testing.assert_allclose(calibrated(exact(1.0, -5.0), 1.0, (0.3, 5.0))[0], (1.0, -5.0), atol=0.05)
 
 
 @pytest.mark.parametrize(("slope", "offset"), [(1.3, -1.75), (0.5, -1.75), (1.0, -3.5)])
@@ -198,7 +201,7 @@ def test_beside_weights_noise_leads_to_no_other_line(slope, offset):
         scores = rng.normal(size=rows)
         labels = rng.random(rows) < expit(slope * scores + offset)
         counts = np.histogram2d(scores, labels, [np.r_[-np.inf, SCORE_EDGES, np.inf], [-1, 0.5, 2]])[0]
-        found = calibrated(counts + rng.normal(0.0, 20.0, counts.shape), 20.0, 5.0)[0]
+        found = calibrated(counts + rng.normal(0.0, 20.0, counts.shape), 20.0, (0.3, 5.0))[0]
         np.testing.assert_allclose(found, (slope, offset), atol=0.35)
 
 
@@ -208,7 +211,7 @@ def test_counts_that_are_all_noise_turn_no_model_round():
         assert calibrated(counts, 50.0)[0].slope > 0
 
 
-@pytest.mark.parametrize("kind", [LogisticRegression, GradientBoostingClassifier])
+@pytest.mark.parametrize("kind", [LogisticRegression, LinearSVC, GradientBoostingClassifier])
 @pytest.mark.parametrize("weights", ["balanced", {0: 0.1}], ids=str)
 def test_probabilities_beside_weights_of_classes_are_those_of_the_rows(kind, weights, tmp_path):
     X, y = table()
@@ -225,7 +228,7 @@ def test_probabilities_beside_weights_of_classes_are_those_of_the_rows(kind, wei
         np.testing.assert_array_equal(other.predict(X), pipe.predict(X))
 
 
-@pytest.mark.parametrize("kind", [LogisticRegression, GradientBoostingClassifier])
+@pytest.mark.parametrize("kind", [LogisticRegression, LinearSVC, GradientBoostingClassifier])
 def test_onnx_has_calibrated_probabilities(kind):
     runtime = pytest.importorskip("onnxruntime")
     X, y = table()
@@ -263,3 +266,12 @@ def test_coefficients_that_are_calibrated_have_no_interval():
         pipe = pipeline(threshold=None, rest=rest, epsilon=8.0).fit(X, y)
         found = pipe.release_.conf_int()
         assert np.isfinite(found[found["statistic"] == "coefficient"]["lower"]).any() == told
+
+
+def test_margins_become_probabilities():
+    X, y = table()
+    pipe = pipeline(LinearSVC, None, {"calibration": "sigmoid"}, epsilon=8.0).fit(X, y)
+    assert log_loss(y, pipe.predict_proba(X)) < log_loss(y, expit(1.5 * X["a"] - 3.5)) + 0.01
+    assert not hasattr(LinearSVC(), "predict_proba")
+    with pytest.raises(InvalidParameter, match="Fix: calibration='sigmoid'"):
+        pipeline(LinearSVC, 0.3).plan(Domain(n_rows=100, n_features=2))

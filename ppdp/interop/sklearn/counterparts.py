@@ -215,7 +215,7 @@ def _unweigh(step: Step, counterpart: Any, why: str) -> None:
 
 def _set_threshold(step: Step, counterpart: Any) -> None:
     """Tell a classifier its threshold; one that has none weighs classes where that does the same."""
-    if hasattr(counterpart, "threshold"):
+    if hasattr(counterpart, "threshold") and hasattr(counterpart, "predict_proba"):
         counterpart.threshold = step.threshold
         if isinstance(step.threshold, str) and counterpart.class_weight is not None:
             _unweigh(step, counterpart, "the threshold, which is found behind it, does what it did")

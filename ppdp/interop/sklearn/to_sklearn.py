@@ -279,7 +279,7 @@ def _model(name: str, step: Any, domain: Domain) -> Any:
         _refuse("scikit-learn takes labels with fractions for targets.", name, "classes of text or of whole numbers.")
     if type(step) in OTHERS:
         return OTHERS[type(step)](step)
-    kind = MODELS.get(type(step))
+    kind = MODELS.get(mechanisms.LogisticRegression if getattr(step, "calibration", None) else type(step))
     if kind is None:
         names = ", ".join(sorted(model.__name__ for model in (*MODELS, *OTHERS)))
         what = f"{type(step).__name__} predicts with no model of scikit-learn's."

@@ -21,11 +21,11 @@ from ppdp.mechanisms.base import Mechanism, QuerySpec
 from ppdp.mechanisms.learn.linear import DESCENT, BatchModel, has_path, solver_of
 from ppdp.mechanisms.learn.whitened import TrainingLoss, of_two
 from ppdp.mechanisms.outcomes import ClassModel
-from ppdp.mechanisms.thresholds import TunedByCounts
+from ppdp.mechanisms.thresholds import WIDE_OFFSET, TunedByCounts
 
 
 @dataclass(eq=False, repr=False)
-class LinearClassifier(ClassModel, BatchModel, ClassifierMixin):
+class LinearClassifier(TunedByCounts, ClassModel, BatchModel, ClassifierMixin):
     """Mixin for linear models of public classes.
 
     Attributes
@@ -62,13 +62,23 @@ class LinearClassifier(ClassModel, BatchModel, ClassifierMixin):
         tags.classifier_tags.poor_score = True
         return tags
 
+    def _in_units(self, coef: Array, intercept: Array, question: QuerySpec) -> tuple[Array, Array]:
+        slope, offset = self.calibration_
+        return slope * coef, slope * intercept + offset
+
+    def _probabilities(self, scores: Array) -> Array:
+        if scores.ndim > 1:
+            return np.asarray(softmax(scores, axis=1))
+        p = expit(scores)
+        return np.column_stack([1 - p, p])
+
     def steady_scores(self, X: Array) -> Array:
         scores = steady(X, self.coef_).T + self.intercept_
         return np.asarray(scores if len(self.coef_) > 1 else scores[:, 0])
 
 
 @dataclass(eq=False, repr=False)
-class LogisticRegression(TunedByCounts, LinearClassifier, Mechanism):
+class LogisticRegression(LinearClassifier, Mechanism):
     """Logistic regression by noisy Newton steps, by noisy gradient descent, or by noise on the exact model.
 
     The first are the default (``docs/theory/newton.md``). Of more than two classes all are learned together (softmax).
@@ -118,10 +128,6 @@ class LogisticRegression(TunedByCounts, LinearClassifier, Mechanism):
             return {"dpgd": "learning.logistic-gradient", "output": "learning.logistic-minimiser"}, {}
         return {"dpgd": "learning.softmax-gradient"}, {"n_classes": count}
 
-    def _in_units(self, coef: Array, intercept: Array, question: QuerySpec) -> tuple[Array, Array]:
-        slope, offset = self.calibration_
-        return slope * coef, slope * intercept + offset
-
     def _residuals(self, scores: Array, y: Array) -> Array:
         if scores.shape[1] == 1:
             residuals = np.negative(scores)  # what follows is expit(scores) - y, which several processors do faster so
@@ -157,12 +163,6 @@ class LogisticRegression(TunedByCounts, LinearClassifier, Mechanism):
             self._residuals, curvatures, curvatures, targets, link, 1.0, lowest_target=lowest, chances=chances
         )
 
-    def _probabilities(self, scores: Array) -> Array:
-        if scores.ndim > 1:
-            return np.asarray(softmax(scores, axis=1))
-        p = expit(scores)
-        return np.column_stack([1 - p, p])
-
     def predict_log_proba(self, X: Any) -> Array:
         """Logarithm of the probability of each class, also where the probability is 0.
 
@@ -187,7 +187,8 @@ class LinearSVC(LinearClassifier, Mechanism):
 
     The hinge loss is made smooth: quadratic where the margin is within ``smoothing`` of 1, where scikit-learn's default
     is the squared hinge. It is minimised as that of
-    :class:`LogisticRegression`, without a penalty.
+    :class:`LogisticRegression`, without a penalty. With ``calibration="sigmoid"`` scores are log-odds, and there are
+    ``predict_proba`` and ``threshold``.
 
     Parameters
     ----------
@@ -202,6 +203,14 @@ class LinearSVC(LinearClassifier, Mechanism):
 
     _several = False
     _curvature = 0.5
+
+    @property
+    def _probable(self) -> bool:
+        return self.calibration is not None
+
+    @property
+    def _unsure(self) -> tuple[float, float]:
+        return 3.0, WIDE_OFFSET  # margins are no log-odds
 
     def _formulas(self, domain: Domain) -> tuple[dict[str, str], dict[str, Any]]:
         self._n_classes(domain)
