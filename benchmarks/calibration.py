@@ -18,7 +18,7 @@ from scipy.special import expit
 from sklearn import calibration, ensemble, linear_model, metrics, svm
 
 from ppdp import Pipeline
-from ppdp.mechanisms import GradientBoostingClassifier, LogisticRegression
+from ppdp.mechanisms import GradientBoostingClassifier, LinearSVC, LogisticRegression
 from ppdp.transformers import MinMaxScaler
 
 COLUMNS, LIMIT, TESTED, DRAWS = 10, 3.0, 50_000, 10
@@ -28,6 +28,7 @@ PRIVATE: dict[str, tuple[Any, dict[str, Any]]] = {
     "logistic regression, balanced": (LogisticRegression, WEIGHED),
     "boosting": (GradientBoostingClassifier, {}),
     "boosting, balanced": (GradientBoostingClassifier, WEIGHED),
+    "support vectors": (LinearSVC, {}),
 }
 THEIRS = {
     "logistic regression": linear_model.LogisticRegression(),
@@ -69,7 +70,8 @@ def main() -> None:
             models = {f"{name}, calibrated by scikit-learn": one for name, one in THEIRS.items()}
             models = {name: calibration.CalibratedClassifierCV(one) for name, one in models.items()}
             for name, (kind, given) in PRIVATE.items():
-                models |= {f"private {name}": private(kind, given, None)}
+                if kind is not LinearSVC:
+                    models |= {f"private {name}": private(kind, given, None)}
                 models |= {f"private {name}, calibrated": private(kind, given, "sigmoid")}
             for name, model in models.items():
                 found.setdefault(name, []).append(scores(model.fit(X, y), A, b))
