@@ -75,7 +75,7 @@ class TunedByCounts(SharedDocstring):
     calibration : {"sigmoid"}, optional
         Of two classes: slope and offset of the log-odds are read off the same released counts, which are asked once for
         both, and become a part of the model. Probabilities are then those of rows that weigh alike, also beside
-        ``class_weight``.
+        ``class_weight``; without that log loss is calibrated by itself.
 
     Attributes
     ----------

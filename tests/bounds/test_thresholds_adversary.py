@@ -22,14 +22,14 @@ REWEIGHTED = Distance(replaced=1, reweighted=2, mass=2.6, one_sided=1.4)
 TUNED, CALIBRATED = ({"classes": (0, 1), name: how} for name, how in (("threshold", "f1"), ("calibration", "sigmoid")))
 NEWTON, DESCENT = {"solver": "newton", "max_iter": 2}, {"solver": "dpgd", "max_iter": 2}
 MODELS = {
-    "newton, threshold": LogisticRegression(**TUNED, **NEWTON),
-    "newton, calibration": LogisticRegression(**CALIBRATED, **NEWTON, class_weight={0: 0.3}),
-    "gradients, threshold": LogisticRegression(**TUNED, **DESCENT),
-    "gradients, calibration": LogisticRegression(**CALIBRATED, **DESCENT),
-    "margins": LinearSVC(**CALIBRATED, **DESCENT),
-    "margins, newton": LinearSVC(**CALIBRATED, **NEWTON),
-    "boosting, threshold": GradientBoostingClassifier(**TUNED, max_bins=4, max_iter=1),
-    "boosting, both": GradientBoostingClassifier(**TUNED | CALIBRATED, max_bins=4, max_iter=1),
+    "learning.newton-threshold": LogisticRegression(**TUNED, **NEWTON),
+    "learning.logistic-gradient-threshold": LogisticRegression(**TUNED, **DESCENT),
+    "learning.hinge-gradient-threshold": LinearSVC(**CALIBRATED, **DESCENT),
+    "learning.boosting-threshold": GradientBoostingClassifier(**TUNED, max_bins=4, max_iter=1),
+    "calibrated beside weights": LogisticRegression(**CALIBRATED, **NEWTON, class_weight={0: 0.3}),
+    "calibrated gradients": LogisticRegression(**CALIBRATED, **DESCENT),
+    "calibrated margins": LinearSVC(**CALIBRATED, **NEWTON),
+    "calibrated boosting": GradientBoostingClassifier(**TUNED | CALIBRATED, max_bins=4, max_iter=1),
 }
 each_model = pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
 
@@ -72,7 +72,7 @@ def test_no_pair_exceeds_the_sensitivity_of_any_answer(model, distance):
 
 def test_nor_do_pairs_of_which_weights_differ():
     def share(pair):
-        return float(used(MODELS["gradients, threshold"], REWEIGHTED, Pair(*pair)).max())
+        return float(used(MODELS["calibrated gradients"], REWEIGHTED, Pair(*pair)).max())
 
     assert largest_share(DOMAIN, REWEIGHTED, share, draws=4, steps=6) <= ROUNDING
 
