@@ -162,8 +162,9 @@ def attained(out: Pair, free: Collection[int], before: Distance, behind: Distanc
     move = row_norms(finite(out[0].X) - finite(out[1].X))
     move[(out[0].weight > 0) != (out[1].weight > 0)] = 0.0  # they count as toggled
     move[list(free)] = math.inf
-    further = len(move) if before.moved > granted.moved == 0 else int(granted.replaced - before.replaced)
-    torn = np.argsort(-move, kind="stable")[: len(free) + max(0, further)]
+    further = max(0, int(granted.replaced - before.replaced))
+    most = np.count_nonzero(move) if before.moved > granted.moved == 0 else len(free) + further
+    torn = np.argsort(-move, kind="stable")[:most]
     claimed = allowances(granted)
     return {name: (value, claimed[name]) for name, value in measured(out, torn.tolist(), granted.moves).items()}
 

@@ -220,6 +220,18 @@ class TestPrivateRows:
             assert not report.violated, report
             assert report.counted
 
+    @pytest.mark.parametrize("also", [1, 2])
+    def test_weights_that_change_beside_a_row_that_moved_are_no_rows_that_are_replaced(self, also):
+        class Soft(GridDeduplicator):
+            def _by_cell(self, rows, cells):
+                return super()._by_cell(rows, cells) / (1 if len(np.unique(cells, axis=0)) % 2 else also)
+
+        found = self.replayed(CLIP, Soft(0.9, keep="soft"), GaussianMechanism(), adjacency=Adjacency.change(l2=60.0))
+        ratios = {finding.quantity: finding.ratio for finding in found.findings if finding.name == "step1"}
+        assert ratios["slots"] == 1
+        assert 0 < ratios["reweighted"] <= 1
+        assert (ratios["mass"] <= 1) is (not found.violated) is (also == 1)
+
     def test_a_mechanism_that_does_not_divide_is_refuted(self):
         class Careless(GaussianMechanism):
             def answer(self, rows, question):

@@ -174,6 +174,18 @@ def modes() -> list[Any]:
     return [one for one in found if type(one) is not DeviceContext]
 
 
+def refuse_inside() -> None:
+    """Refuse inside of what makes other operations of those that are called, or in which nothing learns."""
+    around = {
+        "torch.compile": torch._C._dynamo.eval_frame.get_eval_frame_callback() is not None,
+        "torch.func": torch._C._functorch.peek_interpreter_stack() is not None,
+        "torch.jit.trace": torch.jit.is_tracing(),
+        "torch.inference_mode": torch.is_inference_mode_enabled(),
+    }
+    if inside := [name for name, on in around.items() if on]:
+        refuse(f"it is called inside of {inside[0]}.", "PrivateLoRA and fit outside of it.")
+
+
 def refuse_altered_torch() -> None:
     """Refuse where something of a user's is asked before each operation of torch, or stands in the place of one."""
     if modes():

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ppdp.exceptions import DomainMismatch, InvalidInput
 from ppdp.mechanisms.lora.conditions import told_nothing
-from ppdp.mechanisms.lora.layers import STAGE, Tensor
+from ppdp.mechanisms.lora.layers import STAGE, Tensor, is_ordinary
 
 Batch = Mapping[str, Tensor]
 Form = Mapping[str, Tensor]
@@ -24,8 +24,7 @@ def taken_over(one: Any) -> Any:
 
 def is_plain(one: Any) -> bool:
     """Whether it is a tensor of torch's own class with a number in every place, and a row for each example."""
-    plain = type(one) is torch.Tensor and not one.is_nested
-    plain = plain and one.layout == torch.strided and not (one.is_quantized or one.is_meta) and one.dim() > 0
+    plain = type(one) is torch.Tensor and is_ordinary(one) and one.dim() > 0
     return plain and (not one.numel() or one.untyped_storage().nbytes() > 0)  # which sharded training frees
 
 

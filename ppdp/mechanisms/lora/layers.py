@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from math import sqrt
 from typing import Any, NoReturn, TypeAlias
 
+import torch
 from peft import PeftModel
 from peft.tuners import lora
 from peft.tuners.tuners_utils import BaseTunerLayer
 from peft.utils import ModulesToSaveWrapper
 from peft.utils.other import get_pattern_key
-from torch import nn, strided
+from torch import nn
 from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.parameter import is_lazy
 
@@ -27,6 +28,7 @@ _DRAWN = (
     "corda",
     "lora_ga",
 )  # beginnings of an adapter that move what is left of the base at random or by data
+_WHOLE = {getattr(torch, f"{sign}int{bits}") for sign in ("", "u") for bits in (8, 16, 32, 64)} | {torch.bool}
 LINEAR = ("torch.nn.modules.linear.Linear", "transformers.pytorch_utils.Conv1D")
 
 
@@ -130,7 +132,7 @@ def _refuse_modules(model: nn.Module, microbatch: int) -> None:
     if any(is_lazy(one) for one in (*model.parameters(), *model.buffers())):
         refuse("a module of the model is not loaded: its shapes are not known yet.", "one batch through it before.")
     for name, one in all_tensors(model):
-        if one.is_meta or one.is_quantized or one.is_nested or one.layout != strided:
+        if not is_ordinary(one):
             refuse(f"{name} is a sparse, nested or quantised tensor, or not loaded.", "ordinary tensors, on a device.")
     for name, module in model.named_modules():
         if isinstance(module, _BatchNorm) and microbatch > 1:
@@ -199,6 +201,12 @@ def all_tensors(model: nn.Module) -> Iterator[tuple[str, Tensor]]:
     """Parameters and buffers, shared ones under each of their names."""
     yield from model.named_parameters(remove_duplicate=False)
     yield from model.named_buffers(remove_duplicate=False)
+
+
+def is_ordinary(one: Tensor) -> bool:
+    """Whether there is a number in every place, of a type that torch copies, as it does none of less than a byte."""
+    copied = one.dtype.is_floating_point or one.dtype.is_complex or one.dtype in _WHOLE
+    return copied and not (one.is_meta or one.is_quantized or one.is_nested) and one.layout == torch.strided
 
 
 def place_of(one: Tensor) -> tuple[int, int]:

@@ -26,7 +26,7 @@ from ppdp.mechanisms.lora.adapter import (
     put_adapter,
     sum_of_steps,
 )
-from ppdp.mechanisms.lora.conditions import Probed, refuse_altered_torch, told_nothing
+from ppdp.mechanisms.lora.conditions import Probed, refuse_altered_torch, refuse_inside, told_nothing
 from ppdp.mechanisms.lora.data import Batch, table_of, versions
 from ppdp.mechanisms.lora.export import write_adapter
 from ppdp.mechanisms.lora.gradients import FullGradients, GradientsOfB, Loss
@@ -83,7 +83,8 @@ class PrivateLoRA:
     microbatch : int, default=1
         Examples in one call of ``loss``. At 1 every gradient is computed in a call of its own, in which nothing can mix
         examples. More are faster (``isolation=None``), and then **you declare** that the model treats the examples of a
-        batch independently: the probe looks at made-up ones only, and the certificate says so first.
+        batch independently, and gives them to every adapted layer first and in their order: the probe looks at made-up
+        ones only, and the certificate says so first.
     isolation : {"process", None}, default="process"
         "process" computes every gradient in a copy of this process as it is when the training begins, which ends with
         that example (Linux, no GPU, ``microbatch=1``): nothing that model and loss keep in memory lasts, and an example
@@ -166,6 +167,7 @@ class PrivateLoRA:
         statements: Mapping[str, Any] | None = None,
         random_state: Any = None,
     ) -> None:
+        refuse_inside()
         choice("method", method, list(KINDS), STAGE)
         self.model, self.loss, self.method = model, loss, method
         self.microbatch = integer("microbatch", microbatch, STAGE)
@@ -242,6 +244,7 @@ class PrivateLoRA:
         return self
 
     def _fit(self, data: Any) -> None:
+        refuse_inside()
         probed, plan = self._probed, self._plan
         table = table_of(data, self._public)
         before = versions(table)

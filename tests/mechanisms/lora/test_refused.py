@@ -191,7 +191,7 @@ CASES = {
         "pissa_niter_2.*changes the base",
     ),
     "names that are no words": (lambda: small("twice"), {"probe": {**texts(2), 0: torch.zeros(2)}}, "at least two"),
-    "bits": (lambda: small("twice"), {"probe": {"x": torch.empty(2, dtype=torch.bits8)}}, "NotImplementedError"),
+    "bits": (lambda: small("twice"), {"probe": {"x": torch.empty(2, dtype=torch.bits8)}}, "at least two"),
     "what cannot be looked at": (unseen, {}, "cannot be looked at"),
     "a word for a rate": (lambda: small("twice"), {"learning_rate": -1.0}, "learning_rate"),
 }
@@ -220,12 +220,36 @@ def test_budgets_that_mean_nothing():
             PrivateLoRA(small("twice"), next_word, probe=texts(2), **{**PUBLIC, **wrong})
 
 
-@pytest.mark.parametrize("values", [torch.eye(3).to_sparse(), torch.zeros(3, device="meta")])
+NARROW = [torch.zeros(3, 4, dtype=torch.uint8).view(getattr(torch, f"uint{bits}")).T for bits in range(1, 8)]
+NO_ORDINARY = [torch.eye(3).to_sparse(), torch.zeros(3, device="meta"), torch.empty(3, dtype=torch.bits8), *NARROW]
+
+
+@pytest.mark.parametrize("values", NO_ORDINARY, ids=lambda one: f"{one.dtype}, {one.device}")
 def test_buffers_that_are_no_ordinary_tensors(values):
     model = small("twice")
     model.register_buffer("x", values)
     with pytest.raises(InvalidParameter, match=r"x is a sparse.*or not loaded"):
         PrivateLoRA(model, next_word, probe=texts(2), **PUBLIC)
+
+
+AROUND = {
+    "torch.func": [torch.func.grad, torch.func.vmap, torch.func.functionalize],
+    "torch.compile": [lambda act: torch.compile(act, backend="eager")],
+    "torch.jit.trace": [lambda act: lambda x: torch.jit.trace(act, x, check_trace=False)],
+    "torch.inference_mode": [lambda act: torch.inference_mode()(act)],
+}
+
+
+@pytest.mark.parametrize(("around", "place"), [(one, place) for one, made in AROUND.items() for place in range(len(made))])
+def test_inside_of_what_changes_operations_nothing_begins(around, place):
+    """And outside of it the same training goes on."""
+    own, probe, examples = PrivateLoRA(small("twice"), next_word, probe=texts(2), **PUBLIC), texts(2), texts(9)
+    acts = lambda: PrivateLoRA(small("twice"), next_word, probe=probe, **PUBLIC), lambda: own.fit(examples)  # noqa: E731
+    for act in acts:
+        inside = AROUND[around][place](lambda x, act=act: (act(), x.sum())[1])
+        with pytest.raises(InvalidParameter, match=f"inside of {around}"):
+            inside(torch.ones(3))
+    assert own.fit(examples).certificate_.verify()
 
 
 def test_a_hook_of_all_optimizers():
