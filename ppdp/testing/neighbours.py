@@ -374,8 +374,9 @@ def compared(out: Pair, entered: Pair, world: World, granted: Distance) -> dict[
     if further > 0:  # of the rows that moved all, or those with gaps, count as replaced
         moved = np.arange(world.domain.n)[world.roles[3]]
         torn = {*torn, *(moved if further >= len(moved) else moved[entered[0].incomplete[moved]]).tolist()}
-    if world.distance.moved > bound.moved == 0:  # rows that moved count as replaced, others that are reweighted do not
-        torn = {*torn, *np.flatnonzero(row_norms(finite(out[0].X) - finite(out[1].X))).tolist()}
+    if world.distance.moved > bound.moved == 0:  # rows that moved count as replaced
+        torn = range(world.domain.n)
+        certified["slots"] += bound.reweighted
     return {name: (value, certified[name]) for name, value in measured(out, torn, bound.moves).items()}
 
 

@@ -71,6 +71,7 @@ class TestNothingTrueIsRefuted:
             (RANGE, LaplaceMechanism("mean")),
             (CLIP, StandardScaler(), GaussianMechanism("covariance")),
             (CLIP, GridDeduplicator(0.2), GaussianMechanism("mean")),
+            (CLIP, GridDeduplicator(0.2, keep="soft"), GaussianMechanism("mean")),
             (CLIP, LogisticRegression((0, 1), max_iter=3)),
         ],
         ids=str,

@@ -9,7 +9,7 @@ import builtins
 import inspect
 import itertools
 import random
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from types import FunctionType
 from typing import Any
@@ -174,7 +174,7 @@ def modes() -> list[Any]:
     return [one for one in found if type(one) is not DeviceContext]
 
 
-def refuse_inside() -> None:
+def _refuse_inside() -> None:
     """Refuse inside of what makes other operations of those that are called, or in which nothing learns."""
     around = {
         "torch.compile": torch._C._dynamo.eval_frame.get_eval_frame_callback() is not None,
@@ -184,6 +184,9 @@ def refuse_inside() -> None:
     }
     if inside := [name for name, on in around.items() if on]:
         refuse(f"it is called inside of {inside[0]}.", "PrivateLoRA and fit outside of it.")
+
+
+refuse_inside: Callable[[], None] = torch.compiler.disable(_refuse_inside, recursive=False)  # no frame of a graph
 
 
 def refuse_altered_torch() -> None:
