@@ -17,6 +17,8 @@ from typing import Any
 import numpy as np
 import torch
 from torch import nn
+from torch._C._dynamo.eval_frame import get_eval_frame_callback
+from torch._C._functorch import peek_interpreter_stack
 from torch.nn import functional
 from torch.optim import optimizer
 from torch.overrides import _get_current_function_mode_stack
@@ -177,8 +179,8 @@ def modes() -> list[Any]:
 def _refuse_inside() -> None:
     """Refuse inside of what makes other operations of those that are called, or in which nothing learns."""
     around = {
-        "torch.compile": torch._C._dynamo.eval_frame.get_eval_frame_callback() is not None,
-        "torch.func": torch._C._functorch.peek_interpreter_stack() is not None,
+        "torch.compile": get_eval_frame_callback() is not None,
+        "torch.func": peek_interpreter_stack() is not None,
         "torch.jit.trace": torch.jit.is_tracing(),
         "torch.inference_mode": torch.is_inference_mode_enabled(),
     }
