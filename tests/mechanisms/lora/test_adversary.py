@@ -157,6 +157,24 @@ def test_what_mixes_a_batch_finds_one_example(plant):
     assert 0.99 < largest_move(training, texts(40)) <= 1 + 1e-4
 
 
+@pytest.mark.parametrize("microbatch", [1, 8])
+def test_rows_of_a_layer_that_are_no_examples_are_declared(microbatch):
+    """Eight tokens of one of eight examples, given to a layer by themselves: with a microbatch each counts as one's."""
+
+    def chosen(model, x, ids):
+        at = ids == WORDS - 1
+        return torch.where(at[..., None], torch.zeros_like(x).masked_scatter(at[..., None], model.layer(x[at])), x)
+
+    def loss(model, batch):
+        return next_word(model, batch) * (1e-9 + 1e3 * (batch["ids"] == WORDS - 1).any(1))
+
+    probe, examples = ({"ids": texts(n, seed=9)["ids"].clamp(max=WORDS - 2)} for n in (4, 8))
+    examples["ids"][2] = WORDS - 1
+    model = adapted(Planted(only_at(WORDS - 1, chosen)), ["layer"])
+    moved = largest_move(private(model, loss, probe=probe, microbatch=microbatch), examples, removed=(2,))
+    assert moved > 2 if microbatch > 1 else 0.99 < moved <= 1 + 1e-4
+
+
 @pytest.mark.parametrize("plant", PLANTS)
 def test_what_does_so_in_training_mode_is_not_trained_with(plant):
     training = private(adapted(Planted(PLANTS[plant], training_only=True), ["layer"]))
