@@ -102,7 +102,7 @@ def _coded(values: Any) -> tuple[NDArray[np.intp], NDArray[Any]]:
     import pandas as pd
 
     if isinstance(values.dtype, np.dtype) and values.dtype.kind in "iu" and not isinstance(values, np.ma.MaskedArray):
-        return pd.factorize(np.asarray(values))
+        return pd.factorize(np.asarray(values, dtype=values.dtype.newbyteorder("=")))
     # pandas' table of texts takes some different ones for equal, and which ones depends on other rows.
     places: dict[str | None, int] = {None: NOBODY}
     ids = identifiers(values).values

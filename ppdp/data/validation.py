@@ -24,7 +24,7 @@ from ppdp.core.domain import Domain
 from ppdp.core.names import LONGEST_NAME, read_as_cells, repeated
 from ppdp.data.altered import Marker, Marks, tiny
 from ppdp.data.cells import Cells, numbers
-from ppdp.data.column_types import NESTED, described, kind_of, type_of_values
+from ppdp.data.column_types import NESTED, described, is_of_a_library, kind_of, type_of_values
 from ppdp.data.deferred_input import DeferredTable
 from ppdp.data.frames import cells, column, column_alone, matrix, opened
 from ppdp.data.parallel import in_parallel, pieces
@@ -338,7 +338,7 @@ def repaired_values(X: Any, domain: Domain, *, gaps: bool, invalid: str) -> Any:
 def check_classes(y: Any, classes: tuple[Any, ...]) -> None:
     """Refuse a column whose type holds none of the classes, or cannot tell them apart; the type is public."""
     text, kind = {isinstance(label, str) for label in classes}, kind_of(type_of_values(y.dtype))
-    typed, own = isinstance(y.dtype, np.dtype) and kind != "unknown", getattr(y.dtype, "kind", "O")
+    typed, own = is_of_a_library(y.dtype) and kind != "unknown", getattr(y.dtype, "kind", "O")
     unlike = {True: typed and kind != "text", False: kind == "text" or (typed and kind == "none")}
     if len(text) == 1 and unlike[True in text]:
         words, other, like = ("text", "numbers", (0, 1)) if True in text else ("numbers", "text", ("no", "yes"))

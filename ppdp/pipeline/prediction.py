@@ -261,7 +261,7 @@ class Predictor:
 def _answered(method: Callable[..., Any], y: Sequence[Any], values: Array) -> Any:
     try:
         return method(values, *y)
-    except (TypeError, ValueError):  # whose words may quote a label
+    except (TypeError, ValueError, OverflowError):  # whose words may quote a label
         if not y:
             raise
     raise InvalidInput("y cannot be compared with predictions.", fix="y as in the fit, without missing values.")

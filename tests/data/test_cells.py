@@ -57,6 +57,12 @@ def test_numbers_that_python_does_not_write_are_ids():
     assert encode_ids(None, ids, "repair").tolist() == [0, 1, 0, NOBODY, NOBODY, 2]
 
 
+def test_ids_of_the_other_byte_order_are_ids():
+    """As tables of astronomers hold them."""
+    for kind in (">i4", "<i4", ">u8", ">U3"):
+        assert encode_ids(None, np.array([7, 7, 300], kind), "error").tolist() == [0, 0, 1]
+
+
 def test_a_day_is_one_id_in_every_container():
     instants = [DAY, datetime.datetime(2020, 1, 1), pd.Timestamp("2020-01-01"), "2020-01-01"]
     instants += [np.datetime64("2020-01-01"), np.datetime64("2020-01-01", "ns"), np.datetime64("2020-01-01", "h")]

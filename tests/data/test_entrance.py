@@ -183,6 +183,13 @@ class TestLabels:
         for X in (table, table.to_reader()):
             refused(InvalidInput, pipe, X, "y", says="column of labels")
 
+    @pytest.mark.parametrize(
+        "values", [pa.array(labels()), pl.Series(labels()), pd.array(labels(), "Int64"), pa.array([b"a"] * N)]
+    )
+    def test_a_type_that_holds_no_text_is_refused_where_classes_are_text(self, refused, values):
+        pipe = classifier(on_invalid="repair").set_params(model__classes=("0", "1"))
+        refused(InvalidInput, pipe, rows(), values, says="y must hold text")
+
     def test_a_duration_in_a_cell_is_unknown(self):
         y = [np.timedelta64(int(code), "s") for code in labels()]
         with pytest.raises(InvalidValue):

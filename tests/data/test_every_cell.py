@@ -11,6 +11,7 @@ import decimal
 import enum
 import fractions
 import ipaddress
+import tracemalloc
 import types
 import uuid
 from itertools import chain
@@ -44,6 +45,7 @@ from ppdp.transformers import (
     MinMaxScaler,
     TargetMeanEncoder,
 )
+from ppdp.transformers.columns.feature_hasher import TermsParser
 
 WORD = "SENTINEL-PATIENT"
 MONTHS = [f"2020-{month:02}-01" for month in range(1, 13)]
@@ -454,6 +456,16 @@ def test_no_basket_decides_over_the_form_of_a_list_of_baskets():
         assert pipe.set_params(on_invalid="repair").fit([["a", "b"]] * 12 + [odd]).n_features_in_ == 1
 
 
+def test_a_list_that_says_one_long_text_often_takes_little_room():
+    tracemalloc.start()
+    held = [["x" * 100_000] * 1000, np.broadcast_to("x" * 100_000, 1000), ["a"]]
+    codes, _ = TermsParser().learned(pd.Series(objects(held)), "names")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert np.isinf(codes).tolist() == [True, True, False]
+    assert peak < 40_000_000
+
+
 def test_dictionaries_that_arrow_misreads_are_read_as_their_numbers():
     held = pa.chunked_array(
         [pa.array(np.array(some, np.float16)).dictionary_encode() for some in ([0, 1], [np.inf, 1])]
@@ -603,3 +615,11 @@ def test_labels_of_a_score_may_hold_any_cell(place):
         return
     with pytest.raises(PpdpError):
         pipe.score(X, labels)
+
+
+def test_targets_of_a_score_may_hold_any_cell():
+    X = np.linspace(-1, 1, 40)[:, None]
+    pipe = Pipeline([("box", BOX), ("model", LinearRegression(y_range=(-1, 1)))], epsilon=9, delta=1e-5).fit(X, X[:, 0])
+    for odd in (10**400, TEXT, WORD, None, pd.NA, 1j):
+        with pytest.raises(InvalidInput, match="y cannot be compared"):
+            pipe.score(X, objects([odd, *X[1:, 0]]))

@@ -26,6 +26,7 @@ from ppdp.transformers import (
     CategoryEncoder,
     DateEncoder,
     FeatureHasher,
+    HashingVectorizer,
     MeanImputer,
     MinMaxScaler,
     RowMap,
@@ -121,8 +122,24 @@ class TestCategories:
     def test_categories_that_are_dates_are_refused_as_dates_are(self, step):
         days = pa.array([dt.date(2020, 1, 1)] * 2).dictionary_encode()
         pipe = Pipeline([("days", make_column_map((step, ["day"]))), ("mean", GaussianMechanism())])
-        with pytest.raises(NonNumericData, match="'day' holds dictionary"):
+        with pytest.raises(NonNumericData, match="'day' holds date32"):
             pipe.fit(pa.table({"day": days}))
+
+    @pytest.mark.parametrize("column", [pd.cut(range(9), 3), pd.Categorical(pd.period_range("2020", periods=9))])
+    @pytest.mark.parametrize(
+        "step",
+        [
+            CategoryEncoder("private", max_categories=2),
+            DateEncoder(("1990-01-01", "2030-12-31")),
+            FeatureHasher(2),
+            HashingVectorizer(2),
+        ],
+    )
+    def test_intervals_and_periods_are_refused_before_anything_is_spent(self, column, step):
+        pipe = Pipeline([("bins", make_column_map((step, ["age"]))), ("mean", GaussianMechanism())])
+        with ppdp.Ledger() as account, pytest.raises(NonNumericData, match="'age' holds (interval|period)"):
+            pipe.set_params(on_invalid="repair").fit(pd.DataFrame({"age": column}))
+        assert not account.entries()
 
 
 class TestDates:

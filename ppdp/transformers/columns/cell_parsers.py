@@ -58,6 +58,7 @@ def _are_codes(values: Array) -> NDArray[np.bool_]:
     return np.asarray((values >= FIRST) & (values < 2 * FIRST))
 
 
+_AS_TEXT = ("null", "binary", "binary_view", "large_binary", "fixed_size_binary")
 SECONDS = {
     "seconds": 1.0,
     "minutes": 60.0,
@@ -106,9 +107,9 @@ class DateParser:
     def codes(self, column: Any, name: Any) -> Array:
         """The column as numbers; its name is for errors."""
         kind = kind_of(column.dtype)
-        if kind in ("boolean", "none"):
+        if kind == "none" or _kind_of_values(column.dtype) in ("boolean", "none"):
             fix = "dates, times with a date (of periods .dt.to_timestamp()), text, or numbers of units since the epoch."
-            _refuse(column.dtype, name, "dates are declared", fix)
+            _refuse(type_of_values(column.dtype), name, "dates are declared", fix)
         if kind == "number":
             if not (self.plain or len(column)):  # once, where the form of the table is looked at
                 warnings.warn(
@@ -172,21 +173,22 @@ class WordsParser:
 
     def learned(self, column: Any, name: Any) -> tuple[Array, Words]:
         """The column as codes of its texts, and these texts, which are private."""
-        if _is_of_dates(column.dtype) or kind_of(column.dtype) == "none":
+        if _kind_of_values(column.dtype) in ("date", "none"):
             fix = "text; FeatureHasher for lists and mappings, DateEncoder for dates, or leave the column out."
-            _refuse(column.dtype, name, "words are declared", fix)
+            _refuse(type_of_values(column.dtype), name, "words are declared", fix)
         return coded_texts(column)
 
 
-def _is_of_dates(dtype: Any) -> bool:
-    """Whether its cells are dates, also as categories, which files decode that have no such ones."""
-    return kind_of(type_of_values(dtype)) == "date"
+def _kind_of_values(dtype: Any) -> str:
+    """What a type says of its cells, also of categories, which are read where they are bytes or none at all."""
+    own = type_of_values(dtype)
+    return kind_of(dtype if described(own) in _AS_TEXT else own)
 
 
 def _check_category(column: Any, name: Any) -> None:
-    if _is_of_dates(column.dtype) or kind_of(column.dtype) == "none":
-        fix = "DateEncoder for dates, or leave the column out."
-        _refuse(column.dtype, name, "categories are text, numbers or truths", fix)
+    if _kind_of_values(column.dtype) in ("date", "none"):
+        fix = "DateEncoder for dates, .astype(str) for intervals and periods, or leave the column out."
+        _refuse(type_of_values(column.dtype), name, "categories are text, numbers or truths", fix)
 
 
 def _refuse(dtype: Any, name: Any, declared: str, fix: str) -> NoReturn:

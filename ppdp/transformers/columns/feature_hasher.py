@@ -47,12 +47,18 @@ class TermsParser(WordsParser):
 def _terms(cell: Any) -> str:
     """Pairs of a name and a number as JSON, of a mapping, of pairs, or of names, each of which counts 1."""
     own: Any = next((own for own in _ENTRIES if issubclass(type(cell), own)), None)
-    # Before any is made: an array may say one number as often as it likes.
-    size: Any = 1 if own is None else np.ndarray.size.__get__(cell) if own is np.ndarray else own.__len__(cell)
+    # Before any is made: an array may say one number as often as it likes, a list one long text.
+    size: Any = 1 if own is None else np.ndarray.nbytes.__get__(cell) // 4 if own is np.ndarray else own.__len__(cell)
     if size > LONGEST_TEXT:
         raise ValueError
-    given = [cell] if own is None else _ENTRIES[own](cell)
-    text = json.dumps([_term(one) for one in given if not is_gap(one)])
+    terms: list[tuple[str, float]] = []
+    for one in [cell] if own is None else _ENTRIES[own](cell):
+        if not is_gap(one):
+            terms.append(_term(one))
+            size += len(terms[-1][0])
+        if size > 2 * LONGEST_TEXT:  # then so is the text
+            raise ValueError
+    text = json.dumps(terms)
     if len(text) > LONGEST_TEXT:
         raise ValueError
     return text
