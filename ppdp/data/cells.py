@@ -36,6 +36,8 @@ _NO_NUMBERS = (complex, np.complexfloating, np.datetime64, np.timedelta64, np.nd
 _GAPS = ("NAType", "NaTType", "MaskedConstant")
 _QUIET = threading.RLock()  # two threads that silence warnings by turns would leave them silent for ever
 _NOTHING = "\0"  # no reader reads it
+# Types of Arrow of whose cells older versions make others where they hand out all of them.
+_ALONE = ("extension<", "dictionary<values=halffloat", "dictionary<values=timestamp")
 _UNDECODED = object()  # stands for a cell that its container cannot hand out
 
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
@@ -71,7 +73,7 @@ def objects(values: Any) -> NDArray[np.object_]:
     if hasattr(kind, "categories"):  # whole numbers become others in pandas' hands as soon as one cell is missing
         return np.append(objects(kind.categories), [None])[np.asarray(held.codes)]
     with suppress(Exception):  # Arrow's text need not be UTF-8, and it takes bits of half floats for numbers
-        alone = str(kind).startswith(("extension<", "dictionary<values=halffloat"))
+        alone = str(kind).startswith(_ALONE)
         if str(kind).startswith("dictionary<values=null"):  # Arrow ends the process where codes are missing, too
             return np.full(len(held), None)
         if kind_of(kind) == "text" and hasattr(kind, "pyarrow_dtype") and not alone:

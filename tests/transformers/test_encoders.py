@@ -137,7 +137,7 @@ class TestCategories:
     )
     def test_intervals_and_periods_are_refused_before_anything_is_spent(self, column, step):
         pipe = Pipeline([("bins", make_column_map((step, ["age"]))), ("mean", GaussianMechanism())])
-        with ppdp.Ledger() as account, pytest.raises(NonNumericData, match="'age' holds (interval|period)"):
+        with ppdp.Ledger() as account, pytest.raises(NonNumericData, match=r"'age' holds (interval|period)"):
             pipe.set_params(on_invalid="repair").fit(pd.DataFrame({"age": column}))
         assert not account.entries()
 
