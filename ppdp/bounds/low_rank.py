@@ -35,7 +35,11 @@ _DECLARED = {
     "process": "declared: Python, NumPy and torch are as made; every call ends, uses no other example, reads, stops or"
     " ends no other process, and keeps nothing of its own outside its process, as in a file",
 }
-_TOGETHER = "declared: the model treats the examples of a batch independently (microbatch > 1)"
+_TOGETHER = {
+    "examples": "declared: the model treats the examples of a batch independently, each a row of every layer"
+    " (microbatch > 1)",
+    None: "declared: the model treats the examples of a batch independently (microbatch > 1)",  # earlier certificates
+}
 # Of earlier certificates:
 _KEPT = "model, loss, dataset and training loop keep nothing of one example for another, and fail on none"
 _OLDER = "the float32 gradient of an example does not depend on the other examples of its batch"
@@ -54,13 +58,13 @@ def _relies_m2(**parameters: Any) -> str:
     return f"{_of_gradients(**parameters)}{uniform}; {_at_the_start('weights', **parameters)}; {_DRAWN}"
 
 
-def _of_gradients(microbatch: int | None = None, isolation: str | None = "", **_: Any) -> str:
+def _of_gradients(microbatch: int | None = None, isolation: str | None = "", rows: str | None = None, **_: Any) -> str:
     """What is assumed; older certificates say neither how many examples stood in one call, nor in which process."""
     if microbatch is None:
         return _OLDER
-    sane(isolation in ("", *_DECLARED))
+    sane(isolation in ("", *_DECLARED) and rows in (None, "examples"))
     kept = _KEPT if isolation == "" else _DECLARED[isolation]
-    return kept if microbatch == 1 else f"{_TOGETHER}; {kept}"
+    return kept if microbatch == 1 else f"{_TOGETHER[rows]}; {kept}"
 
 
 def _at_the_start(what: str, isolation: str | None = "", **_: Any) -> str:
@@ -84,10 +88,12 @@ def _shape(
     clip: float,
     microbatch: int = 1,
     isolation: str | None = None,
+    rows: str | None = None,
     **_: Any,
 ) -> tuple[int, float]:
     """One matrix of ``outputs x rank`` for every layer, and a bound on the entries of sums."""
     sane(whole(microbatch) and microbatch >= 1 and (isolation is None or (isolation, microbatch) == ("process", 1)))
+    sane(rows is None or (rows == "examples" and microbatch > 1))
     sane(len(layers) == len(outputs) == len(inputs) > 0 and whole(rank, *outputs, *inputs))
     sane(min(rank, *outputs, *inputs) >= 1)
     return sum(outputs) * rank, sum_bound(domain, clip)

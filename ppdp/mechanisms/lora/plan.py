@@ -133,6 +133,7 @@ def make_plan(
         "rank": rank,
         "microbatch": microbatch,
         "isolation": isolation,
+        **({"rows": "examples"} if microbatch > 1 else {}),  # each layer's, which certificates of before do not say
         "layers": [layer.name for layer in layers],
         "outputs": [layer.outputs for layer in layers],
         "inputs": [layer.inputs if method == "m2" else int(layer.module.in_features) for layer in layers],

@@ -116,7 +116,8 @@ def test_what_a_certificate_assumes(method):
         private(small("twice"), method=method, dataset=f"{method} {most}", microbatch=most).fit(texts(50)).certificate_
         for most in (1, 16)
     )
-    independent = "declared: the model treats the examples of a batch independently"
+    exactly = ", each a row of every layer"
+    independent = f"declared: the model treats the examples of a batch independently{exactly}"
     kept = "declared: Python, NumPy and torch are as made, and model and loss"
     for certificate in (alone, together):
         assert certificate.verify()
@@ -129,6 +130,13 @@ def test_what_a_certificate_assumes(method):
     (oldest, older), reason = OLDER[method], reason.removeprefix("lora: ")
     assert not given(together.to_dict(), reason)
     assert not given(alone.to_dict(), more.removeprefix("lora: "), microbatch=0)
+    for odd in ("x", None, ["examples"], 1):
+        assert not given(together.to_dict(), more.removeprefix("lora: "), rows=odd)
+    assert not given(alone.to_dict(), reason, rows="examples")
+    document, before = together.to_dict(), more.removeprefix("lora: ").replace(exactly, "")
+    assert not given(document, before)
+    del document["mechanism"]["parameters"]["rows"]
+    assert given(document, before)
     for odd in ("process", "x", "", ["process"], 1):
         assert not given(alone.to_dict(), reason, isolation=odd)
     document = alone.to_dict()
