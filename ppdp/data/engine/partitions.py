@@ -238,9 +238,10 @@ def _with_texts(frame: Any, schema: Any = None) -> Any:
     mixed = {name: kind for name, kind in frame.dtypes.items() if getattr(kind, "categories", None) is not None}
     for name in (name for name, kind in mixed.items() if are_texts(name, kind)):
         column = frame[name].array
-        places, texts = pd.factorize(carried(column.categories))
-        codes = np.append(places, -1)[column.codes]  # what is missing has the code -1
-        frame = frame.assign(**{name: pd.Categorical.from_codes(codes, pd.Index(texts, dtype="string"))})
+        known: dict[str | None, int] = {None: -1}  # pandas' own table of texts takes some different ones for equal
+        places = [known.setdefault(text, len(known) - 1) for text in carried(column.categories)]
+        codes = np.array([*places, -1])[column.codes]  # what is missing has the code -1
+        frame = frame.assign(**{name: pd.Categorical.from_codes(codes, pd.Index([*known][1:], dtype="string"))})
     return frame
 
 
