@@ -177,9 +177,12 @@ def declared_of(function: Callable[..., Any]) -> str | None:
     return f"what its function holds on to{named} was not read off these rows"
 
 
-def refuse_captured(function: Any, stage: str) -> None:
-    """Refuse a stage's function that holds on to an estimator, or to a table that is not handed to it by name."""
-    captured = captured_by(function)
+def refuse_captured(function: Any, stage: str, *, argued: bool = True) -> None:
+    """Refuse a stage's function that holds on to an estimator, or to a table that is not handed to it by name.
+
+    If not ``argued``, neither may a table be its argument, for no certificate would name it.
+    """
+    captured = captured_by(function if argued else [function])
     if captured.estimator is not None:
         raise InvalidParameter(
             f"the function of {stage} holds on to a {type(captured.estimator).__name__}, "
@@ -193,5 +196,7 @@ def refuse_captured(function: Any, stage: str) -> None:
             f"the function of {stage} holds on to the table {name!r}, which may be computed from private rows.",
             stage=stage,
             fix=f"if it is public, make it an argument: functools.partial(function, {name}={name}), or kw_args of a "
-            "FunctionTransformer; the certificate then names it as declared.",
+            "FunctionTransformer; the certificate then names it as declared."
+            if argued
+            else "a list of names, such as ['age', 'dose'].",
         )

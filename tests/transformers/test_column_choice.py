@@ -2,6 +2,7 @@
 
 import pickle
 import re
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -169,6 +170,43 @@ def test_a_function_is_shown_no_value(table):
         assert [one[2] for one in ones[0]] == [one[2] for one in ones[1]]
 
 
+def test_labels_and_fill_values_of_a_type_are_not_shown(table):
+    sex = [pa.DictionaryArray.from_arrays([0, 1], labels) for labels in (["F", "M"], ["F", "F"], ["F", None])]
+    tables = [pa.table({"age": [1, 2], "sex": one}) for one in sex]
+    tables += [pl.from_arrow(tables[0]), tables[0].to_pandas()]
+    for one in tables:
+        made = ColumnTransformer([("a", "passthrough", TEXT), ("b", "passthrough", NUMBERS)]).with_names(one)
+        assert [part[2] for part in made.transformers] == [["sex"], ["age"]]
+    shown = []
+    frame = pd.DataFrame({"dose": pd.arrays.SparseArray([7.125, 1.0], fill_value=7.125)})
+    chosen = ColumnTransformer([("a", "passthrough", lambda X: shown.append(str(X["dose"].dtype)) or ["dose"])])
+    assert chosen.with_names(frame).transformers[0][2] == ["dose"]
+    assert set(shown) == {"Sparse[float64, nan]"}
+    plain = sklearn_pipeline(SklearnColumns([("a", PlainScaler(), NUMBERS)]))
+    with pytest.raises(InvalidParameter, match="types must be those of columns, got a value of type dict") as refused:
+        Pipeline.from_sklearn(plain, types={"sex": pd.CategoricalDtype(["Anna"]), "age": "number"})
+    assert "Anna" not in str(refused.value)
+
+
+def test_types_that_pandas_lacks_are_objects():
+    both = pa.UnionArray.from_sparse(pa.array([0, 1], pa.int8()), [pa.array([1, 2]), pa.array(["a", "b"])])
+    for wide in (
+        pa.table({"age": [1, 2], "wide": both}),
+        pl.DataFrame({"age": [1], "wide": pl.Series([1], dtype=pl.Int128)}),
+    ):
+        made = ColumnTransformer([("a", "passthrough", NUMBERS), ("b", "passthrough", TEXT)]).with_names(wide)
+        assert [part[2] for part in made.transformers] == [["age"], ["wide"]]
+
+
+def test_a_selector_that_takes_nothing_leaves_the_others(table):
+    X, y = table
+    flags = ("flags", MinMaxScaler(ranges={"flag": (0, 1)}), make_column_selector(dtype_include="bool"))
+    parts = [flags, ("numbers", MinMaxScaler(ranges=RANGES), NUMBERS)]
+    pipe = Pipeline([("prep", ColumnTransformer(parts)), ("model", LogisticRegression(classes=(0, 1)))])
+    assert pipe.fit(X, y)["prep"].get_feature_names_out().tolist() == list(RANGES)
+    assert pipe.fit(X.assign(flag=True), y)["prep"].get_feature_names_out().tolist() == ["flag", *RANGES]
+
+
 def test_names_alone_are_enough_for_a_plan(table):
     X, y = table
     pipe = pipeline(BY_NAME, lambda X: [name for name in X if name in LABELS])
@@ -201,8 +239,10 @@ HELD = np.arange(4)
         (lambda X: X.columns[X.nunique() < 5], "more than names and types"),
         (lambda X: [name for name in X if (X[name] == "F").any()], "takes none"),
         (lambda X: X.iloc[0] > 0, "more than names and types"),
-        (make_column_selector(pattern="("), "more than names and types"),
+        (make_column_selector(pattern="("), "make_column_selector fails"),
+        (make_column_selector(dtype_include="numbers"), "make_column_selector fails"),
         (lambda X: X.columns[HELD > 1], "holds on to the table"),
+        (partial(lambda X, kept: X.columns[kept > 1], kept=HELD), r"holds on to the table 'kept'.*Fix: a list of"),
         (lambda X: ["num_age", "height"], "height"),
         (lambda X: [0.5], "more than names and types"),
     ],
@@ -219,6 +259,10 @@ def test_where_nothing_tells_names_or_types(table):
     X, y = table
     with pytest.raises(InvalidParameter, match=r"'numbers'.*by their types.*selector\(X\)"):
         pipeline().plan(PLAN)
+    for word in "bool", "datetime":
+        for asked in make_column_selector(dtype_exclude=word), lambda X: list(X.select_dtypes(exclude=word)):  # noqa: B023
+            with pytest.raises(InvalidParameter, match="by their types, which a plan does not know"):
+                pipeline(asked, list(LABELS)).plan(PLAN)
     with pytest.raises(InvalidParameter, match=r"names are not known.*\['age', 'dose'\].*Domain\(feature_names"):
         pipeline(BY_NAME).plan(Domain(n_rows=N, n_features=4))
     numbers = X[list(RANGES)].to_numpy()

@@ -59,13 +59,13 @@ def picked_columns(step: Step, facts: DeclaredFacts) -> list[Any] | None:
 
     names = by_function(picked, _forms(facts))
     if names and not own:
-        refuse_captured(partial(function, **(step.given()["kw_args"] or {})), step.name)
+        refuse_captured(partial(function, **(step.given()["kw_args"] or {})), step.name, argued=False)
     return names or None
 
 
 def _chosen(step: Step, name: str, function: Any, facts: DeclaredFacts) -> list[Any]:
     """The columns that a function takes, if public names and types are all that it goes by."""
-    refuse_captured(function, step.name)
+    refuse_captured(function, step.name, argued=False)
     form, names = facts.types, facts.domain.feature_names
     if own_name(function) != "make_column_selector":
         chosen = by_function(function, _forms(facts))

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from sklearn.compose import make_column_selector
 
-from ppdp.core.checks import shown
+from ppdp.core.boundary import suppressed
 from ppdp.core.closure_inspection import refuse_captured
 from ppdp.core.domain import Domain
 from ppdp.data.column_types import is_of_a_library
@@ -25,6 +25,8 @@ from ppdp.transformers.rowwise.probe import quiet
 
 NUMBERS, LABELS = ("float64", "int64"), ("object", "category", "string")
 """Types that columns may have where none is known."""
+OTHERS = ("bool", "datetime64[ns]", "timedelta64[ns]", "datetime64[ns, UTC]")
+"""Types that columns may have where not even a range or labels are declared."""
 
 
 def is_listed(columns: Any) -> bool:
@@ -47,7 +49,8 @@ def frame_of_types(types: Any) -> Any:
     except Exception:  # whatever else was passed
         pass
     raise InvalidParameter(
-        f"types must be those of columns, got {shown(types)}.", fix="types=X.dtypes of a pandas frame."
+        f"types must be those of columns, got a value of type {type(types).__name__}.",  # whose words may list labels
+        fix="types=X.dtypes of a pandas frame.",
     )
 
 
@@ -58,37 +61,61 @@ def frames_of(table: Any) -> list[Any]:
     """
     if table is None or isinstance(table, Domain):
         names = () if table is None else table.feature_names or ()
-        return [frame_of_types(dict.fromkeys(names, kind)) for kind in (*NUMBERS, *LABELS)] if names else []
+        return [frame_of_types(dict.fromkeys(names, kind)) for kind in (*NUMBERS, *LABELS, *OTHERS)] if names else []
     opened = table_of(table)
-    if isinstance(opened, DeferredTable):
-        form = readable(opened.empty_table)
-    else:
-        form = opened if hasattr(table, "iloc") or not hasattr(opened, "iloc") else readable(table[:0])
-    return [] if named(form) is None else [frame_of_types(form.dtypes)]
+    if not isinstance(opened, DeferredTable) and named(opened) is None:
+        return []
+    return [frame_of_types(opened.dtypes if hasattr(table, "iloc") else _types_of(opened, table))]
+
+
+def _types_of(opened: Any, table: Any) -> dict[str, Any]:
+    """Types in pandas of a table of Arrow or polars by its schema: an empty slice keeps the labels of categories."""
+    import pyarrow as pa
+
+    empty = opened.empty_table if isinstance(opened, DeferredTable) else None
+    if empty is None:
+        schema = getattr(table, "schema", None)
+        empty = pa.Table.from_batches([], schema) if isinstance(schema, pa.Schema) else table.clear()
+    with suppressed():
+        return dict(readable(empty).dtypes.items())
+    kinds = dict.fromkeys(getattr(empty, "column_names", empty.columns), np.dtype(object))
+    for name in kinds:  # pandas has no type for some of them
+        with suppressed():
+            kinds[name] = readable(empty.select([name])).dtypes[name]
+    return kinds
 
 
 def _bare(kind: Any) -> Any:
     """A type without the values that it may hold, as one of categories does."""
     if not is_of_a_library(kind):
         return object
+    if hasattr(kind, "fill_value"):
+        return type(kind)(kind.subtype)
     return "category" if hasattr(kind, "categories") else kind
 
 
 def chosen_columns(part: str, function: Any, frames: list[Any]) -> list[Any]:
     """The columns of part of a table that a function takes, if public names and types are all that it goes by."""
-    refuse_captured(function, part)
+    refuse_captured(function, part, argued=False)
     if not frames:
         what = "a function chooses its columns, whose names are not known here."
-        fix = "a list, such as ['age', 'dose']; or a frame for fit, Domain(feature_names=(...), ...) for a plan."
+        fix = "a list, such as ['age', 'dose']; or a frame for fit, of which all names are text, "
+        fix += "X.rename(columns=str); Domain(feature_names=(...), ...) for a plan."
         raise InvalidParameter(what, stage=part, fix=fix, parameter="transformers")
-    chosen = by_function(function, [frames])
+    selector = type(function) is make_column_selector
+    typed = selector and (function.dtype_include is not None or function.dtype_exclude is not None)
+    told = len(frames) == 1
+    chosen = None if typed and not told else by_function(function, [frames])
     if chosen or (chosen is not None and isinstance(function, make_column_selector)):
         return chosen
     what = "a function chooses its columns by more than names and types, or takes none; what cells hold is private."
     fix = "a make_column_selector, or a list of names, such as ['age', 'dose']."
-    if len(frames) > 1:
+    if not told and (typed or not selector):
         what = "a function chooses its columns by their types, which a plan does not know."
         fix = "what it gives for a table, a list: selector(X); or fit(X, y), which knows them."
+    elif selector:
+        what = "its make_column_selector fails, by its pattern or by types that X.select_dtypes does not take."
+        fix = "types such as dtype_include='number', a regular expression such as pattern='^num', or a list of names."
     raise InvalidParameter(what, stage=part, fix=fix, parameter="transformers")
 
 

@@ -71,9 +71,9 @@ class ColumnTransformer(Answering, TransformerMixin, BaseEstimator):
     **Guarantee** (``docs/theory/column-groups.md``): neighbouring rows are matched once for all groups. What moves in
     one group stands beside what moves in the others, and what is released for a group is charged for its columns.
 
-    A function that chooses columns does so once, when a table is given, and sees one of the same names and types
-    without its rows: what it takes is as public as these. From there on these columns have names, also in new rows and
-    on the certificate. A plan, which has no table, knows the names of its domain alone.
+    A function that chooses columns does so once, when a table is given, and sees a frame of pandas with the same names
+    and types without its rows: what it takes is as public as these. From there on these columns have names, also in new
+    rows and on the certificate. A plan, which has no table, knows the names of its domain alone.
 
     As the first step of a pipeline it takes a table as it is: text, dates, truth values. Public stages at the beginning
     of a transformer (``MinMaxScaler(ranges=...)``, ``CategoryEncoder``, ``DateEncoder``, ``RowMap``) are one map of all

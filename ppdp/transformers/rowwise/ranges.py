@@ -69,6 +69,8 @@ def resolve_ranges(
         table = np.asarray([] if _words(ranges) else ranges, dtype=np.float64)
     except Exception:  # an integer beyond float64; a class of the user's own
         table = np.empty(0)
+    if by_column and n_features == 0:
+        table = np.empty((0, 2))
     if table.shape == (2,) and not by_column:
         table = np.tile(table, (n_features, 1))
     if table.ndim != 2 or table.shape[1:] != (2,):
