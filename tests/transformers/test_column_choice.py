@@ -255,6 +255,13 @@ def test_functions_that_are_refused_before_anything_is_spent(table, chosen, told
     assert not ledger.entries()
 
 
+def test_a_table_is_no_argument_of_a_function_that_scikit_learn_calls(table):
+    chosen = partial(lambda X, kept: X.columns[kept > 1], kept=HELD)
+    plain = sklearn_pipeline(SklearnColumns([("a", PlainScaler(), chosen)]))
+    with pytest.raises(InvalidParameter, match=r"holds on to the table 'kept'.*Fix: a list of"):
+        Pipeline.from_sklearn(plain, ranges=(0, 1), types=table[0].dtypes)
+
+
 def test_where_nothing_tells_names_or_types(table):
     X, y = table
     with pytest.raises(InvalidParameter, match=r"'numbers'.*by their types.*selector\(X\)"):

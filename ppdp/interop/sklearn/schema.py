@@ -59,7 +59,7 @@ def picked_columns(step: Step, facts: DeclaredFacts) -> list[Any] | None:
 
     names = by_function(picked, _forms(facts))
     if names and not own:
-        refuse_captured(partial(function, **(step.given()["kw_args"] or {})), step.name, argued=False)
+        refuse_captured(partial(function, **(step.given()["kw_args"] or {})), step.name)
     return names or None
 
 
