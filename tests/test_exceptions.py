@@ -39,7 +39,7 @@ def test_what_can_be_printed_stays_as_it_is():
 
 
 def test_names_of_columns_in_errors_of_the_library():
-    frame = pd.DataFrame(np.zeros((300, 1)), columns=[HOSTILE])
+    frame = pd.DataFrame(np.zeros((300, 2)), columns=[HOSTILE, "b"])
     for X in (frame, frame.astype(str)):
         with pytest.raises(PpdpError) as raised:
             make_pipeline(MinMaxScaler(ranges={"age": (0, 1), HOSTILE + "2": (0, 1)}), GaussianMechanism()).fit(X)
