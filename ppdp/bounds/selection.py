@@ -113,7 +113,8 @@ def search_allowance(epsilon: float, scored: int, fits: Sequence[float], refits:
 
 SCORE_EDGES = tuple(i / 4 for i in range(-24, 25))  # log-odds between the cells of scores
 SCORE_CELLS = len(SCORE_EDGES) + 1
-THRESHOLD = "threshold of the second class"  # as a certificate names it
+THRESHOLD, CALIBRATION = "threshold of the second class", "calibration"  # as certificates name them
+BY_COUNTS = ", by released counts"  # behind what a certificate says of either, where it is read off them
 COUNTED = "-threshold"  # behind the id of a classifier's formula
 
 

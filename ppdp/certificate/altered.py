@@ -30,7 +30,7 @@ from ppdp.bounds.release import (
     kind_in_words,
     prediction_stride,
 )
-from ppdp.bounds.selection import THRESHOLD
+from ppdp.bounds.selection import BY_COUNTS, CALIBRATION, THRESHOLD
 from ppdp.certificate.record import Diagnostics, Record, ReleaseRecord, Share
 from ppdp.core.domain import Domain
 from ppdp.core.formula import AT
@@ -154,11 +154,22 @@ def _no_slope(c: Record) -> str | None:
     return f"no coefficient of this model is clearly other than 0, by its released error. {_UNTOLD.format('targets')}"
 
 
+def by_counts(c: Record) -> Mapping[str, str]:
+    """What is read off released counts of rows by score, and for what, as facts say."""
+    facts = {fact.name: fact.value for fact in c.facts if fact.name in (THRESHOLD, CALIBRATION)}
+    return {name: value for name, value in facts.items() if value.endswith(BY_COUNTS)}
+
+
+def share_to_hold(c: Record) -> float:
+    """What a threshold is to hold by released counts; 0 where it is to hold nothing."""
+    found = re.search(rf" of at least (.+){BY_COUNTS}", by_counts(c).get(THRESHOLD, ""))
+    return 0.0 if found is None else float(found[1])
+
+
 def _unheld(c: Record) -> str | None:
     if (most := c.released.unheld) is None:
         return None
-    (wanted,) = (fact.value for fact in c.facts if fact.name == THRESHOLD)
-    return f"threshold, {wanted}: no more than {_percent(most)} shows in them. Ask for less"
+    return f"threshold, {by_counts(c)[THRESHOLD]}: no more than {_percent(most)} shows in them. Ask for less"
 
 
 def _no_range(c: Record) -> Iterator[str]:

@@ -16,7 +16,16 @@ from scipy.special import expit, logit
 from sklearn.utils.metaestimators import available_if
 
 from ppdp.bounds import lookup
-from ppdp.bounds.selection import CLASSIFIERS, COUNTED, SCORE_CELLS, SCORE_EDGES, THRESHOLD, counts_apart
+from ppdp.bounds.selection import (
+    BY_COUNTS,
+    CALIBRATION,
+    CLASSIFIERS,
+    COUNTED,
+    SCORE_CELLS,
+    SCORE_EDGES,
+    THRESHOLD,
+    counts_apart,
+)
 from ppdp.core.checks import choice, number
 from ppdp.core.declared import Value, plain
 from ppdp.core.distance import Distance
@@ -238,13 +247,13 @@ class TunedByCounts(SharedDocstring):
         values: tuple[Value, ...] = super().declared(domain)  # type: ignore[misc]
         word: Any = self.threshold
         if isinstance(word, str):
-            word = f"best for {word}, by released counts"
+            word = f"best for {word}{BY_COUNTS}"
         elif isinstance(word, list | tuple):
-            word = f"{word[0]} of at least {plain(word[1])}, by released counts"
+            word = f"{word[0]} of at least {plain(word[1])}{BY_COUNTS}"
         if word is not None:
             values = *values, (THRESHOLD, word if isinstance(word, str) else plain(word), "declared")
         if self.calibration is not None:
-            values = *values, ("calibration", f"{self.calibration}, by released counts", "declared")
+            values = *values, (CALIBRATION, f"{self.calibration}{BY_COUNTS}", "declared")
         return values
 
     def _predicted(self: Any, scores: Array) -> NDArray[Any]:

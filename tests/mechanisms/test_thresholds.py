@@ -1,5 +1,6 @@
 """Thresholds of classifiers: public, or by released counts."""
 
+import json
 import math
 import warnings
 
@@ -8,10 +9,11 @@ import pandas as pd
 import pytest
 from scipy.special import expit, logit
 from sklearn.metrics import balanced_accuracy_score, f1_score, log_loss
+from zoo import sealed
 
 import ppdp
-from ppdp import Adjacency, Domain, Pipeline
-from ppdp.bounds.selection import SCORE_EDGES
+from ppdp import Adjacency, Certificate, Domain, Pipeline
+from ppdp.bounds.selection import SCORE_EDGES, THRESHOLD
 from ppdp.exceptions import DiagnosticWarning, ExportError, InvalidParameter
 from ppdp.mechanisms import GradientBoostingClassifier, LinearSVC, LogisticRegression
 from ppdp.mechanisms.thresholds import best_threshold, calibrated
@@ -123,6 +125,39 @@ def test_a_precision_that_no_threshold_holds_is_said(kind, threshold):
     assert len(said) == (most is not None) == (threshold[1] == 0.99)
     assert most is None or 0.5 < most < 0.99
     assert pipe.certificate_.verify()
+
+
+@pytest.mark.parametrize(
+    ("threshold", "calibration", "edit", "problem"),
+    [
+        (("precision", 0.6), None, {"unheld": 0.6}, "released.unheld"),
+        ("f1", None, {"unheld": 0.5}, "released.unheld"),
+        (0.3, "sigmoid", {"unheld": 0.5}, "released.unheld"),
+        ("f1", "sigmoid", {"facts": ()}, "facts: what rows are counted"),
+        (None, None, {"facts": ("calibration",)}, "facts: what rows are counted"),
+        (0.3, None, {"facts": (THRESHOLD,)}, "facts: what rows are counted"),
+    ],
+    ids=str,
+)
+def test_what_is_read_off_counts_follows_from_facts_and_formula(threshold, calibration, edit, problem):
+    X, y = table()
+    document = pipeline(threshold=threshold, rest={"calibration": calibration}).fit(X, y).certificate_.to_dict()
+    said = (THRESHOLD, "calibration")
+    if "facts" in edit:
+        document["facts"] = [fact for fact in document["facts"] if fact["name"] not in said]
+        made = {"value": "best for f1, by released counts", "origin": "declared"}
+        document["facts"] += [{"name": name, **made} for name in edit["facts"]]
+    else:
+        document["released"] |= edit
+    assert problem in " ".join(Certificate.from_json(json.dumps(sealed(document))).verify().problems)
+
+
+def test_a_fact_that_is_there_twice_breaks_no_page():
+    X, y = table()
+    document = pipeline(threshold=("precision", 0.6)).fit(X, y).certificate_.to_dict()
+    document["facts"] += [fact for fact in document["facts"] if fact["name"] == THRESHOLD]
+    document["released"]["unheld"] = 0.5
+    assert "no more than 50 % shows" in Certificate.from_json(json.dumps(sealed(document))).to_text()
 
 
 def exact(slope, offset):

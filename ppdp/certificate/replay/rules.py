@@ -14,9 +14,18 @@ from typing import Any
 
 from ppdp.bounds import lookup
 from ppdp.bounds.release import KINDS, PURE_SHARES, SHARES, class_names, predicted_apart, share_parameters
-from ppdp.bounds.selection import THRESHOLD, search_allowance, search_loss, selection_loss
+from ppdp.bounds.selection import COUNTED, search_allowance, search_loss, selection_loss
 from ppdp.bounds.statistics import STATISTIC_FORMS
-from ppdp.certificate.altered import HALF, deleting, labels_of, labels_predicted, of_a_column, ranged
+from ppdp.certificate.altered import (
+    HALF,
+    by_counts,
+    deleting,
+    labels_of,
+    labels_predicted,
+    of_a_column,
+    ranged,
+    share_to_hold,
+)
 from ppdp.certificate.record import ConditionRecord, MechanismRecord, Record, ReleaseRecord, SearchRecord, StepRecord
 from ppdp.core.adjacency import Adjacency
 from ppdp.core.distance import Distance
@@ -303,7 +312,9 @@ def released_rules(c: Record) -> Iterator[str]:
         yield "released.single_class: no model predicts a public class."
     if c.released.no_slope is not None and (m is None or labels_of(c) or not c.released.no_slope):
         yield "released.no_slope: no regression has coefficients."
-    if c.released.unheld is not None and not (0 <= c.released.unheld < 1 and any(f.name == THRESHOLD for f in c.facts)):
+    if bool(by_counts(c)) != (m is not None and m.formula.endswith(COUNTED)):
+        yield "facts: what rows are counted by score for is said otherwise."
+    if c.released.unheld is not None and not 0 <= c.released.unheld < share_to_hold(c):
         yield "released.unheld: no threshold is to hold a share."
     empty, columns = c.released.no_range, {name for release in c.releases for name in ranged(c, release)}
     if empty is not None and not (empty and set(empty) <= columns):
