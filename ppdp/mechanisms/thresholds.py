@@ -41,7 +41,7 @@ from ppdp.privacy.noise.sampler import Noise
 SHARE = 0.1  # of mu², of the counts
 CLEAR = 2.5  # standard deviations of noise that the rows of a cell exceed, or it is taken to be empty
 NEIGHBOURS, NUMBERS = Distance(replaced=1), 2 * SCORE_CELLS
-PARTS = 8  # of a cell, in which its rows are taken to lie evenly
+PARTS = 8  # of a cell, in each of which its rows are taken to lie in the middle
 # How far slope and offset of the model's log-odds are expected to be off, the offset beside weights of classes and of
 # margins, too, and the share of a cell beside these.
 SLOPE, OFFSET, WIDE_OFFSET, UNLIKE = 0.3, 0.5, 5.0, 0.2
@@ -49,6 +49,8 @@ LEAST_SLOPE = 0.01
 STARTS = np.array([(slope / 5, offset / 2) for slope in range(1, 16) for offset in range(-20, 21)])
 WIDTH = SCORE_EDGES[1] - SCORE_EDGES[0]
 MIDDLES = np.append(SCORE_EDGES, SCORE_EDGES[-1] + WIDTH) - WIDTH / 2  # of the cells, in log-odds
+PLACES = (np.arange(PARTS) + 0.5) / PARTS - 0.5  # of the parts of a cell, about its middle
+FINE = MIDDLES[:, None] + PLACES * WIDTH
 
 SCORES: Mapping[str, Callable[[Array, Array, float, float], Array]] = {
     "accuracy": lambda true, false, second, first: true + first - false,
@@ -288,13 +290,13 @@ def found_threshold(
 ) -> tuple[float, float]:
     """The same, and the share that it is likely to hold; 1 where none is to be held.
 
-    Rows lie evenly in their cells. Their log-odds are those of the model but for a slope and an offset, which are
-    likeliest beside their noise; where there are many rows for it, those of a cell are its own.
+    The log-odds of rows are those of the model but for a slope and an offset, which are likeliest beside their noise;
+    where there are many rows for it, those of a cell are its own.
     """
     odds, own, rows = calibrated(counts, noise, unsure)
-    fine = (MIDDLES[:, None] + ((np.arange(PARTS) + 0.5) / PARTS - 0.5) * WIDTH).ravel()
+    fine = FINE.ravel()
     shares = expit(odds.slope * fine + odds.offset + np.repeat(own, PARTS))
-    each = np.repeat(rows / PARTS, PARTS)
+    each = (rows[:, None] * _parts(rows, noise)).ravel()
     second, first = each * shares, each * (1 - shares)
     true, false = (np.append(np.cumsum(one[::-1])[::-1], 0.0) for one in (second, first))
     if isinstance(wanted, str):
@@ -326,11 +328,15 @@ def calibrated(
     rows = np.where(rows > CLEAR * math.sqrt(2) * noise, rows, 0.0)
     some = rows > 0
     first, second = counts[some].T
-    held, at = rows[some], MIDDLES[some]
+    held, at, parts = rows[some], FINE[some], _parts(rows, noise)[some]
+
+    def mean_share(odds: Array) -> Array:
+        slope, offset = odds[..., :1, None], odds[..., 1:, None]
+        return np.asarray((expit(slope * at + offset) * parts).sum(axis=-1))
 
     def surprise(odds: Array) -> Array:
         slope, offset = odds[..., :1], odds[..., 1:]
-        p = expit(slope * at + offset)
+        p = mean_share(odds)
         variance = _variance(p, held, noise)
         excess = (1 - p) * second - p * first  # 0 on average
         beside = ((slope - 1) / unsure[0]) ** 2 + (offset / unsure[1]) ** 2
@@ -340,13 +346,20 @@ def calibrated(
     first_steps = start + np.array([[0.0, 0.0], [0.1, 0.0], [0.0, 0.1]])
     how: Any = {"bounds": ((LEAST_SLOPE, None), (None, None)), "options": {"initial_simplex": first_steps}}
     odds = np.asarray(minimize(lambda odds: float(surprise(odds)), start, method="Nelder-Mead", **how).x)
-    p = expit(odds[0] * at + odds[1])
+    p = mean_share(odds)
     unlike = (UNLIKE * held * p * (1 - p)) ** 2
     trust = unlike / (unlike + _variance(p, held, noise))
-    shares = np.clip(second / held, 1e-6, 1 - 1e-6)
+    shares, expected = (logit(np.clip(share, 1e-6, 1 - 1e-6)) for share in (second / held, p))
     more = np.zeros(len(rows))
-    more[some] = trust * (logit(shares) - (odds[0] * at + odds[1]))
+    more[some] = trust * (shares - expected)
     return Calibration(*odds.tolist()), more, rows
+
+
+def _parts(rows: Array, noise: float) -> Array:
+    """Shares of the rows of each cell in its parts, as the logarithm of their number goes from cell to cell."""
+    slopes = np.gradient(np.log(np.maximum(rows, CLEAR * math.sqrt(2) * noise + 1)))
+    parts = np.exp(slopes[:, None] * PLACES)
+    return np.asarray(parts / parts.sum(axis=1, keepdims=True))
 
 
 def _variance(p: Array, rows: Array, noise: float) -> Array:

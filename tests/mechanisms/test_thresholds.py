@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.special import expit, logit
+from scipy.stats import norm
 from sklearn.metrics import balanced_accuracy_score, f1_score, log_loss
 from zoo import sealed
 
@@ -227,6 +228,27 @@ def test_counts_that_are_all_noise_give_some_threshold():
 def test_without_noise_slope_and_offset_are_those_of_the_log_odds(slope, offset):
     np.testing.assert_allclose(calibrated(exact(slope, offset), 1.0)[0], (slope, offset), atol=0.03)
     np.testing.assert_allclose(calibrated(exact(1.0, -5.0), 1.0, (0.3, 5.0))[0], (1.0, -5.0), atol=0.05)
+
+
+@pytest.mark.parametrize(("at", "spread", "slope", "offset"), [(-1.54, 0.27, 5.6, 5.15), (0.0, 0.2, 1.0, 0.0)])
+def test_scores_that_are_few_cells_wide_have_the_same_line(at, spread, slope, offset):
+    """Margins of a rare class are: taken to lie evenly in their cells their slope is 5.1, and too few are predicted."""
+    scores = at + spread * norm.ppf((np.arange(10**5) + 0.5) / 10**5)
+    p, cells = expit(slope * scores + offset), np.searchsorted(SCORE_EDGES, scores, side="right")
+    counts = 10 * np.column_stack([np.bincount(cells, weights, 50) for weights in (1 - p, p)])
+    found = calibrated(counts, 5.0, (3.0, 5.0))[0]
+    assert found.slope == pytest.approx(slope, rel=0.03)
+    assert expit(found.slope * scores + found.offset).mean() == pytest.approx(p.mean(), rel=0.01)
+
+
+def test_margins_that_tell_classes_apart_for_certain_give_some_threshold():
+    scores = np.random.default_rng(0).normal(size=3000)
+    cells, second = np.searchsorted(SCORE_EDGES, scores, side="right"), scores > 0.3
+    counts = np.column_stack([np.bincount(cells, one, 50) for one in (~second, second)])
+    odds, own, _ = calibrated(counts, 0.1, (3.0, 5.0))
+    assert odds.slope > 5
+    assert np.isfinite(own).all()
+    assert 0.5 < best_threshold(counts, 0.1, "f1", (3.0, 5.0)) < 0.65
 
 
 @pytest.mark.parametrize(("slope", "offset"), [(1.3, -1.75), (0.5, -1.75), (1.0, -3.5)])
