@@ -149,10 +149,15 @@ class TunedByCounts(SharedDocstring):
         choice("calibration", self.calibration, [None, "sigmoid"], self)
         given = [name for name in ("threshold", "calibration") if getattr(self, name) is not None]
         if given and self._n_classes(domain) != 2:
-            raise self._refused(f"{given[0]} is for two classes.", f"leave {' and '.join(given)} out.", given[0])
+            raise self._refused(f"Only binary classification is supported with {given[0]}.", f"leave {' and '.join(given)} out.", given[0])
         if self.threshold is not None:
             self._check_threshold()
         return self.counts_rows
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags.classifier_tags.multi_class &= self.threshold is None and self.calibration is None
+        return tags
 
     def _check_threshold(self: Any) -> None:
         if not self._probable:

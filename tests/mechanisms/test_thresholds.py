@@ -10,6 +10,7 @@ import pytest
 from scipy.special import expit, logit
 from scipy.stats import norm
 from sklearn.metrics import balanced_accuracy_score, f1_score, log_loss
+from sklearn.utils import get_tags
 from zoo import sealed
 
 import ppdp
@@ -323,6 +324,16 @@ def test_coefficients_that_are_calibrated_have_no_interval():
         pipe = pipeline(threshold=None, rest=rest, epsilon=8.0).fit(X, y)
         found = pipe.release_.conf_int()
         assert np.isfinite(found[found["statistic"] == "coefficient"]["lower"]).any() == told
+
+
+@pytest.mark.parametrize("kind", [LogisticRegression, GradientBoostingClassifier])
+@pytest.mark.parametrize("given", [{"threshold": 0.3}, {"calibration": "sigmoid"}], ids=str)
+def test_scikit_learn_is_told_that_they_are_for_two_classes(kind, given):
+    several, two = (get_tags(kind(**one)).classifier_tags.multi_class for one in ({}, given))
+    assert several
+    assert not two
+    with pytest.raises(ValueError, match="Only binary classification is supported"):  # as its checks ask for
+        kind(noise_scale=0.1, **given).fit(np.eye(3), [0, 1, 2])
 
 
 def test_margins_become_probabilities():

@@ -58,7 +58,7 @@ class LinearClassifier(TunedByCounts, ClassModel, BatchModel, ClassifierMixin):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = self._several
+        tags.classifier_tags.multi_class &= self._several
         tags.classifier_tags.poor_score = True
         return tags
 
