@@ -149,7 +149,8 @@ class TunedByCounts(SharedDocstring):
         choice("calibration", self.calibration, [None, "sigmoid"], self)
         given = [name for name in ("threshold", "calibration") if getattr(self, name) is not None]
         if given and self._n_classes(domain) != 2:
-            raise self._refused(f"Only binary classification is supported with {given[0]}.", f"leave {' and '.join(given)} out.", given[0])
+            what = f"Only binary classification is supported with {given[0]}."
+            raise self._refused(what, f"leave {' and '.join(given)} out.", given[0])
         if self.threshold is not None:
             self._check_threshold()
         return self.counts_rows
