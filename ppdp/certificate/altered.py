@@ -69,7 +69,7 @@ _UNTOLD = (
 )
 _RARE = "Where a class is rare, rank rows by predict_proba or decision_function, or set the model's threshold"
 _ASK = "many near 0? Ask for their unit"
-_IDS = "does every row have an id, and is n_rows the number of rows that are expected? Noise is sized for it."
+_LIMIT = "is n_rows, for which noise is sized, the number of rows that are expected, and has every row an id?"
 
 
 def alerts(c: Record) -> list[str]:
@@ -242,7 +242,7 @@ def _alerts(found: Diagnostics) -> Iterator[str]:
         if share.kind == KEPT:
             unsure = CLEAR * found.error
             if unsure < HALF and share.share < max(HALF - unsure, unsure):
-                yield f"{_words(share, found)} of the declared limit of rows: {_IDS}"
+                yield f"{_words(share, found)} of the declared limit of rows: {_LIMIT}"
         elif share.share - CLEAR * found.error > _limit(share, found):
             yield f"{_words(share, found)} of the rows: {_CHECK[share.kind]}"
 

@@ -93,7 +93,7 @@ class Entrance:
             counted += [Property(TINY_TARGET), Property(ZERO_TARGET)]
         counted += [Property(WEIGHT), Property(TINY_WEIGHT)] if domain.max_weight is not None else []
         counted += classes
-        counted += [Property(KEPT)] if domain.adjacency.bounds_contributions else []
+        counted += [Property(KEPT)] if domain.adjacency.unbounded else []
         counted += [Property(CELL, name) for name in columns] if self.repairs else []
         counted += [Property(CLIPPED, name) for name in columns] if domain.entry_bound is not None else []
         return [*counted, *([Property(SHORTENED)] if domain.row_norm is not None else [])]
