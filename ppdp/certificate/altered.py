@@ -40,6 +40,8 @@ HALF = 0.5  # of the values of a column, of targets or weights are tiny
 NEARLY_ALL = 0.9  # of the rows have a tiny value in some column: fewer may well have
 MOSTLY = 0.75  # of the targets that are not 0
 HARDLY = 0.05  # mean recall above that of one answer for all rows
+NO_ERROR = 0.97  # mean recall that few honest columns allow
+_CODES = tuple(f"-{'9' * digits} to " for digits in range(2, 6))  # beginnings of ranges
 _LIMITS = {TINY: NEARLY_ALL, TINY_WEIGHT: HALF, **dict.fromkeys((ZERO_TARGET, CLASS, *PREDICTED), math.inf)}
 _BY_COLUMN = frozenset({CELL, CLIPPED, UNLISTED, MISSING})  # or of all columns together, where these are many
 CLEAR = 2.0  # standard errors
@@ -77,9 +79,10 @@ def alerts(c: Record) -> list[str]:
     above a tenth (tiny: half).
     """
     of_released = filter(None, (_few_left(c), single_class_in_words(c), *_no_range(c), _no_slope(c), _unheld(c)))
+    of_released = [*of_released, *_codes_as_values(c), *_no_intercept(c)]
     if c.diagnostics is None:
         return [*of_released]
-    return [*of_released, *_no_better_than_a_constant(c, c.diagnostics), *_alerts(c.diagnostics)]
+    return [*of_released, *_of_no_use_or_no_error(c, c.diagnostics), *_alerts(c.diagnostics)]
 
 
 def ranged(c: Record, release: ReleaseRecord) -> list[str]:
@@ -146,6 +149,23 @@ def single_class_in_words(c: Record) -> str | None:
         f"this model predicts one class only, {label!r}, whatever the row is: where others are rare, rank rows by"
         " predict_proba or decision_function, or set the model's threshold"
     )
+
+
+def _codes_as_values(c: Record) -> Iterator[str]:
+    """Of declared ranges that begin at what is written for missing values, but for -99 to 99 and the like."""
+    for fact in c.facts:
+        low, _, high = fact.value.partition(" to ")
+        if fact.name.startswith("range of ") and fact.value.startswith(_CODES) and f"-{high}" != low:
+            told = f"{low} reads as a code for missing values. Gaps (NaN) in place of it, and a range without it"
+            yield f"{fact.name}, {fact.value}: {told}"
+
+
+def _no_intercept(c: Record) -> Iterator[str]:
+    """Of targets: where columns are 0 scikit-learn's predicts 0, and this one the middle of y_range."""
+    given = {} if c.mechanism is None else c.mechanism.parameters
+    low, high = given.get("y_range", (0, 0))
+    if given.get("fit_intercept") is False and "power" not in given and low + high:
+        yield f"without an intercept it predicts {(low + high) / 2:g}, the middle of y_range, where all columns are 0"
 
 
 def _no_slope(c: Record) -> str | None:
@@ -223,8 +243,10 @@ def _recall(label: str, right: float, wrong: float, found: Diagnostics) -> Recal
     return Recall(label, value, math.hypot(noise, math.sqrt(value * (1.0 - value) / (rows * found.bound))), rows)
 
 
-def _no_better_than_a_constant(c: Record, found: Diagnostics) -> Iterator[str]:
-    """That classes are told apart no better than by one answer for all rows, if a threshold does not ask for it."""
+def _of_no_use_or_no_error(c: Record, found: Diagnostics) -> Iterator[str]:
+    """That classes are told apart no better than by one answer for all rows, or without an error, if a threshold does
+    not ask for it.
+    """
     everybody = recalls(found)
     clear = [one for one in everybody if one.error <= TENTH]
     if sum(one.rows for one in clear) < NEARLY_ALL * sum(one.rows for one in everybody):
@@ -232,8 +254,11 @@ def _no_better_than_a_constant(c: Record, found: Diagnostics) -> Iterator[str]:
     if len(clear) < 2 or c.released.single_class is not None or any(fact.name == THRESHOLD for fact in c.facts):
         return
     balanced, error = np.mean([one.value for one in clear]), np.linalg.norm([one.error for one in clear]) / len(clear)
+    right = f"{', '.join(map(str, clear[:MOST]))} are predicted right (standard error)"
+    if balanced - CLEAR * error > NO_ERROR:
+        told = "Is a column computed from the labels, or known after them only? Leave it out"
+        yield f"the model makes hardly an error: of {_own_rows(c)} {right}. {told}"
     if balanced + CLEAR * error < 1.0 / len(clear) + HARDLY:
-        right = f"{', '.join(map(str, clear[:MOST]))} are predicted right (standard error)"
         yield f"the model hardly tells classes apart: of {_own_rows(c)} {right}. {_UNTOLD.format('labels')} {_RARE}"
 
 

@@ -85,7 +85,7 @@ class Parser(argparse.ArgumentParser):
                 return "ppdp init DATA > study.toml: it prints the file."
             known = {one for action in self._actions for one in action.option_strings if one.startswith("--")}
             return suggestion(option, known) if table is None else f"{key} = ... in [{table}] of the pipeline file."
-        number = re.search(r"argument (--[\w-]+): invalid (float|whole number) value", message)
+        number = re.search(r"argument (--[\w-]+): (?:invalid|must be a) (float|whole number)", message)
         if number is not None:
             return f"digits alone, as in {number[1]} {'5000' if number[2] == 'whole number' else '1.5'}."
         return f"{' '.join(self.format_usage().split()[1:])}."

@@ -101,6 +101,8 @@ def choice(name: str, value: Any, options: Collection[str | None], stage: object
     word = getattr(value, "__name__", value)  # of a function, as NumPy's are
     meant = nearest(word, options, least=0.75) if isinstance(word, str) else None
     fix = "one of these words." if meant is None else f"{name}={meant!r}."
+    if None in options and value in ("none", "None"):
+        fix = f"{name}=None, without quotes."
     if isinstance(value, bool) and None in options:
         fix = f"{name}={next(one for one in options if (one is None) != value)!r}."
     raise _refused(name, f"be one of {', '.join(map(repr, options))}", value, stage, fix=fix)

@@ -66,6 +66,9 @@ def table_of(X: Any, *, texts: bool = False, names: Sequence[str] | None = None)
         raise InvalidInput("X is a LazyFrame, whose rows were not computed yet.", fix="pass X.collect().")
     if isinstance(X, DeferredTable):
         return X
+    if getattr(getattr(X, "dtype", None), "names", None):
+        fix = "pd.DataFrame(X); of a frame the frame itself, without to_records()."
+        raise InvalidInput("X is an array of records.", fix=fix)
     if issparse(X) and X.dtype.kind not in "biufc":
         raise InvalidInput("X is a sparse array of objects.", fix="X.astype(float).")
     try:
@@ -76,7 +79,8 @@ def table_of(X: Any, *, texts: bool = False, names: Sequence[str] | None = None)
             return table
     except Exception:  # of a container that does not keep to its own form
         pass
-    fix = "pass an array, a frame or a path; pd.DataFrame(X) of a dict of columns, pd.concat(X) of parts of a table."
+    fix = "pass an array, a frame or a path; pd.DataFrame(X) of a dict of columns, pd.DataFrame([X]) of one row, "
+    fix += "pd.concat(X) of parts of a table."
     if isinstance(X, str):
         fix = "rows in memory, as pd.read_parquet(X) has them; fit, predict and transform of a Pipeline take paths."
     raise InvalidInput(f"X is a {type(X).__name__}, which is no table.", fix=fix)
@@ -110,9 +114,13 @@ def check_form(estimator: Any, X: Any, coded: Callable[[Any], Any], *, reset: bo
 def warn_of_cells(names: Sequence[Any] | None) -> None:
     """Warn of names of columns that read as the cells of a row: names are public, and stand in certificates."""
     known, fix = [str(name) for name in names or ()], None
-    unnamed = [name for name in known if name.startswith("Unnamed: ")]
+    unnamed = [name for name in known if name.startswith(("Unnamed: ", "__index_level_"))]
     if len(known) == 1 and (parted := next((one for one in ";\t|" if one in known[0]), None)):
         fix = f"pd.read_csv(path, sep={parted!r})"
+    elif known and known[0] in ("index", "level_0"):
+        fix = "X.reset_index(drop=True)"
+    elif unnamed and unnamed[0].startswith("_"):
+        fix = "X.to_parquet(path, index=False)"
     elif len(unnamed) == 1 < len(known):  # an index, by to_csv, or commas at the ends of lines
         fix = "pd.read_csv(path, index_col=0)" if unnamed == ["Unnamed: 0"] else f"X.drop(columns={unnamed[0]!r})"
     elif names is not None and read_as_cells(names):
@@ -155,7 +163,8 @@ def check_numeric(table: Any, names: Collection[str] | None, coded: Callable[[An
 
 
 _SHAPED = (
-    "X of rows and columns, table[['column', ...]], or pd.DataFrame(X) of a list of dicts; y of as many labels, "
+    "X of rows and columns, table[['column', ...]], one row table.iloc[[0]], or pd.DataFrame(X) of a list of dicts; "
+    "y of as many labels, "
     "table['column']; of columns of 0 and 1 y.idxmax(axis=1), of several targets one in each fit."
 )
 _FIXES = (  # of scikit-learn's messages, by how they begin
@@ -170,8 +179,8 @@ _FIXES = (  # of scikit-learn's messages, by how they begin
     ("", _SHAPED),
 )
 _CODES = (
-    "CategoryEncoder for text, with categories of text, DateEncoder for dates, pd.read_csv(path, decimal=',', "
-    "thousands='.') for numbers in another form, or leave them out."
+    'CategoryEncoder for text, with categories of text (of ppdp.declare {"private": 20}, if unknown), DateEncoder for '
+    "dates, pd.read_csv(path, decimal=',', thousands='.') for numbers in another form, or leave them out."
 )
 _LENGTHS = "numbers of one unit: table[{name!r}].dt.total_seconds() / 86400 for days."
 _DAYS = (
@@ -365,7 +374,8 @@ def settled_labels(codes: Array, invalid: str) -> Array:
         raise InvalidValue(
             "a label is not one of the declared classes, or is missing.",
             fix="declare all classes, or of numbers take a regression, LinearRegression(y_range=...); of objects"
-            " y.astype(str), and classes as text; where labels are missing, make a class of them, y.fillna('none') or"
+            " y.astype(str), and classes as text, or of words y.map({'TRUE': True, 'FALSE': False});"
+            " where labels are missing, make a class of them, y.fillna('none') or"
             " (-1), or fit(X, y.fillna(a class), sample_weight=y.notna()) with domain=Domain(max_weight=1.0), where"
             " these rows count nothing. on_invalid='repair' takes any other label as the first class.",
             parameter="y",

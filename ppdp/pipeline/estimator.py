@@ -153,7 +153,7 @@ class PrivateEstimator(Answering, BaseEstimator, ABC):
         """Signed distance from the decision boundary."""
         return np.asarray(self._predict_with("decision_function", X))
 
-    @if_predicts("predict")
+    @if_predicts("score")
     @answering
     def score(self, X: Any, y: Any) -> float:
         """Accuracy of the released model, R² or D² of a regression; on private rows no certificate covers it."""

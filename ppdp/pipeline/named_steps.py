@@ -24,6 +24,7 @@ _INSTEAD = {
     "partial_fit": ". Fix: pipe.fit(X, y) of all rows, or of files in Parquet, read in blocks: every fit is charged.",
     "predict": ". Fix: pipe.release_.to_pandas() holds what a step without predictions released.",
     "predict_proba": ". Fix: pipe.predict(X), or a classifier with probabilities as the last step.",
+    "score": ". Fix: a metric of scikit-learn, of pipe.predict(X), if there is one; pipe.release_.to_pandas().",
     "feature_importances_": ". Fix: pipe.release_.to_pandas() holds coefficients, of boosting importances.",
 }
 _CALLED_OTHERWISE = {

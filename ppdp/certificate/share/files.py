@@ -115,7 +115,9 @@ def read_members(path: Path, names: Collection[str]) -> dict[str, bytes]:
             return {name: read_file(path / name) for name in names if os.path.lexists(path / name)}
         return unzipped(read_file(path))
     except OSError as error:
-        fix = "the path of an export, as pipe.export(path) writes it."
+        fix, other = "the path of an export, as pipe.export(path) writes it.", path.with_suffix(".zip")
+        other = path.with_suffix("") if path.suffix else other
+        fix = f"{str(other)!r}, which is there." if other.exists() else fix
         raise ExportError(f"cannot read {str(path)!r}: {error.strerror}.", fix=fix) from None
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, NoReturn
 
@@ -204,13 +204,13 @@ class Report(StandaloneQueryMixin, Mechanism):
         given, everything = self.queries, list(range(domain.d))
         numbers = [column for column in everything if column not in coded]
         if isinstance(given, str):
-            if given != "auto":
-                self._refuse(
-                    "queries", f"queries must be 'auto', a list or a mapping, got {shown(given)}.", f"[{given!r}]."
-                )
-            given = {"mean": numbers, "quantile": numbers, "histogram": sorted(coded)}
+            if given in STATISTICS:
+                what = f"queries must be 'auto', a list or a mapping, got {shown(given)}."
+                self._refuse("queries", what, f"[{given!r}].")
+            auto = {"mean": numbers, "quantile": numbers, "histogram": sorted(coded)}
+            given = auto if given == "auto" else [given]
         if not isinstance(given, Mapping):
-            given = dict.fromkeys(given)
+            given = dict.fromkeys(given if isinstance(given, Iterable) else [getattr(given, "__name__", given)])
         if unknown := [name for name in given if name not in STATISTICS]:
             fix = _MEANT.get(str(unknown[0]), f"{', '.join(STATISTICS)}, as in ['mean'] or {{'mean': ['age']}}.")
             self._refuse("queries", f"there is no statistic {shown(unknown[0])}.", fix)
@@ -230,6 +230,9 @@ class Report(StandaloneQueryMixin, Mechanism):
     def _bins(self, columns: Sequence[int], domain: Domain) -> dict[int, Any]:
         """Grid of every column that has a histogram."""
         if not isinstance(self.bins, Mapping):
+            if not columns and (isinstance(self.bins, bool) or np.ndim(self.bins) or self.bins != 10):
+                fix = "queries=['mean', 'quantile', 'histogram'], or leave bins out."
+                self._refuse("bins", "bins are of histograms, and none is asked.", fix)
             return dict.fromkeys(columns, self.bins)
         given = {position_of("bins", column, domain, self): marks for column, marks in self.bins.items()}
         if other := [column for column in given if column not in columns]:

@@ -249,11 +249,17 @@ class Ledger:
         """
         return spends.composed(self.entries(dataset))
 
-    def epsilon(self, delta: float, dataset: str | None = None) -> float:
+    def epsilon(self, delta: float | None = None, dataset: str | None = None) -> float:
         """Total epsilon at this delta in [0, 1), all included; infinite if delta is too small.
 
-        Of one dataset, its worst block, or (``None``) as if all datasets were the same people.
+        By default at the limit's delta. Of one dataset, its worst block, or (``None``) as if all datasets were the same
+        people.
         """
+        if delta is None:
+            if self.budget is None:
+                what = "an epsilon belongs to a delta, and this ledger has no limit to take it from."
+                raise InvalidParameter(what, fix="ledger.epsilon(delta=1e-5).", parameter="delta")
+            delta = self.budget[1]
         if number("delta", delta, least=0) >= 1:
             raise InvalidParameter(f"delta must lie in [0, 1), got {delta!r}.", parameter="delta")
         entries = self.entries(dataset)

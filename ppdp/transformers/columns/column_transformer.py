@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from typing import Any
 
@@ -13,12 +14,13 @@ from sklearn.compose import ColumnTransformer as SklearnColumns
 from sklearn.pipeline import Pipeline as SklearnPipeline
 from sklearn.utils.validation import check_is_fitted
 
+from ppdp.core.boundary import outside
 from ppdp.core.checks import flag, shown
 from ppdp.core.formula import AT
 from ppdp.core.keywords import Answering
 from ppdp.data.frames import readable
 from ppdp.data.validation import validated
-from ppdp.exceptions import InvalidParameter, UnknownStage
+from ppdp.exceptions import DiagnosticWarning, InvalidParameter, UnknownStage
 from ppdp.transformers.base import Stage
 from ppdp.transformers.columns.column_choice import chosen_columns, frames_of
 from ppdp.transformers.columns.column_group import ColumnGroup, NamedGroup
@@ -124,7 +126,23 @@ class ColumnTransformer(Answering, TransformerMixin, BaseEstimator):
             (one[0], one[1], chosen_columns(one[0], one[2], frames)) if _is_part(one) and callable(one[2]) else one
             for one in self.transformers
         ]
+        if frames:
+            made._warn_of_left(self, list(frames[0].columns))
         return made
+
+    def _warn_of_left(self, given: Any, names: list[str]) -> None:
+        """Warn of columns that functions leave out though their ranges are declared: their types may be others."""
+        parts, chosen = self.parts(), {one[0] for one in given.transformers if callable(one[2])}
+        taken = {names[at] if isinstance(at, int) and at < len(names) else at for p in parts for at in p.columns or ()}
+        for part in parts:
+            ranges = getattr(part.stages[0][1], "ranges", None) if part.stages else None
+            left = [name for name in names if isinstance(ranges, Mapping) and name in ranges and name not in taken]
+            if part.name in chosen and left:
+                what = f"stage {part.name!r}: a function chooses its columns, and leaves out {shown(left)}, whose"
+                what += (
+                    " ranges are declared. Fix: of numbers, pd.to_numeric(X[column]), if it goes by types; or a list."
+                )
+                warnings.warn(what, DiagnosticWarning, stacklevel=outside())
 
     def parts(self) -> list[ColumnPart]:
         """Its transformers and what becomes of the other columns, checked as far as no column need be known."""

@@ -132,18 +132,23 @@ def _by_column(
         what = f"{parameter} must go by names or positions of columns, once each."
         raise InvalidParameter(what, stage=stage, fix="names, as X.columns has them.", parameter=parameter)
     if names is None and not unnamed:
-        what = f"{parameter} goes by column names, and the data have none."
-        fix = unquoted(parameter, ranges, range(n_features)) or "pass a frame, or a pair per column."
+        what = f"{parameter} goes by column names, and the data have none, or none that are text."
+        fix = unquoted(parameter, ranges, range(n_features)) or "pass a frame whose X.columns are text, not X.T."
         raise DomainMismatch(what, stage=stage, fix=fix, parameter=parameter)
     names = names or tuple(str(position) for position in range(n_features))
     missing = [name for name in names if name not in named]
     if missing or len(names) != n_features:
         others = [name for name in named if name not in names]
+        indexed = any(name.startswith("__index_level_") for name in missing)
         placed = bool(missing) and bool(others) and all(map(str.isdigit, missing)) and not any(map(str.isdigit, others))
         raise DomainMismatch(
             f"{parameter} lacks the columns {missing or 'of unnamed data'}.",
             stage=stage,
-            fix=f"columns by name: {others}." if placed else slips(others, missing) or _UNDECLARED,
+            fix=f"columns by name: {others}."
+            if placed
+            else "an index is among the columns: X.to_parquet(path, index=False)."
+            if indexed
+            else slips(others, missing) or _UNDECLARED,
             parameter=parameter,
         )
     return [named[name] for name in names]
