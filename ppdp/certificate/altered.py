@@ -78,10 +78,10 @@ def alerts(c: Record) -> list[str]:
     """Warnings: of few rows left or kept, of a model of one class, of columns without a range, and of shares clearly
     above a tenth (tiny: half).
     """
-    of_released = filter(None, (_few_left(c), single_class_in_words(c), *_no_range(c), _no_slope(c), _unheld(c)))
-    of_released = [*of_released, *_codes_as_values(c), *_no_intercept(c)]
+    one = _few_left(c), single_class_in_words(c), *_no_range(c), _no_slope(c), _unheld(c), _no_intercept(c)
+    of_released = [*filter(None, one), *_codes_as_values(c)]
     if c.diagnostics is None:
-        return [*of_released]
+        return of_released
     return [*of_released, *_of_no_use_or_no_error(c, c.diagnostics), *_alerts(c.diagnostics)]
 
 
@@ -160,12 +160,16 @@ def _codes_as_values(c: Record) -> Iterator[str]:
             yield f"{fact.name}, {fact.value}: {told}"
 
 
-def _no_intercept(c: Record) -> Iterator[str]:
+def _no_intercept(c: Record) -> str | None:
     """Of targets: where columns are 0 scikit-learn's predicts 0, and this one the middle of y_range."""
     given = {} if c.mechanism is None else c.mechanism.parameters
     low, high = given.get("y_range", (0, 0))
-    if given.get("fit_intercept") is False and "power" not in given and low + high:
-        yield f"without an intercept it predicts {(low + high) / 2:g}, the middle of y_range, where all columns are 0"
+    if given.get("fit_intercept") is not False or "power" in given or not low + high:
+        return None
+    told = (
+        f"{(low + high) / 2:g}, the middle of y_range, where all columns are 0, and not 0; fit_intercept=True learns it"
+    )
+    return f"without an intercept this model predicts {told}"
 
 
 def _no_slope(c: Record) -> str | None:

@@ -1,0 +1,175 @@
+"""Slips that later readers made: each ends in a refusal that says what to write, or in a warning on the page, too."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.compose import make_column_selector
+
+from ppdp import ColumnTransformer, Ledger, declare, load, make_pipeline
+from ppdp.cli.main import main
+from ppdp.exceptions import DiagnosticWarning, HeaderWarning, InvalidParameter, PpdpError
+from ppdp.mechanisms import KMeans, LinearRegression, LogisticRegression, PoissonRegressor, Report
+from ppdp.transformers import MeanImputer, MinMaxScaler, StandardScaler
+
+N = 4000
+KNOWN = {"age": (18, 80), "income": (0, 100_000)}
+
+
+@pytest.fixture(scope="module")
+def table():
+    rng = np.random.default_rng(12)
+    X = pd.DataFrame({"age": rng.uniform(18, 80, N).round(), "income": rng.uniform(0, 1e5, N).round()})
+    score = 0.1 * (X["age"] - 49) + 3e-5 * (X["income"] - 5e4)
+    return X.assign(
+        ill=score + rng.logistic(size=N) > 0, cost=rng.poisson(np.exp(0.3 * score)), ward=list("abcd") * (N // 4)
+    )
+
+
+def fitted(X, y, *steps, **options):
+    return make_pipeline(*steps, **{"dataset": "later"} | options).fit(X, y)
+
+
+def classifier(X, y, **options):
+    return fitted(
+        X, y, MinMaxScaler(ranges=KNOWN), StandardScaler(), LogisticRegression(classes=(False, True)), **options
+    )
+
+
+def test_an_epsilon_is_told_at_a_delta():
+    ledger = Ledger(epsilon=1.0, delta=1e-6)
+    ledger.reserve(mu=0.1)
+    assert ledger.epsilon() == ledger.epsilon(1e-6) > 0
+    with pytest.raises(InvalidParameter, match=r"ledger\.epsilon\(delta="):
+        Ledger().epsilon()
+
+
+@pytest.mark.parametrize(
+    ("made", "words"),
+    [
+        (lambda X: X.to_records(index=False), r"array of records.*pd\.DataFrame\(X\)"),
+        (lambda X: X.T.set_axis(range(len(X)), axis=1), r"none that are text.*not X\.T"),
+        (lambda X: {"age": 30, "income": 1.0}, r"pd\.DataFrame\(\[X\]\)"),
+        (lambda X: X.iloc[0], r"iloc\[\[0\]\]"),
+        (lambda X: X.assign(__index_level_0__=range(len(X))), r"to_parquet\(path, index=False\)"),
+    ],
+)
+def test_forms_of_a_table(table, made, words):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        X = made(table[list(KNOWN)])
+        with pytest.raises(PpdpError, match=words):
+            classifier(X, table["ill"][: len(X)])
+
+
+def test_an_index_among_columns(table):
+    for name in ("index", "__index_level_0__"):
+        X = table[["age"]].reset_index(drop=True).rename_axis(name).reset_index()
+        with pytest.warns(HeaderWarning, match=r"reset_index\(drop=True\)|index=False"):
+            fitted(X, table["ill"], MinMaxScaler(ranges={name: (0, N), "age": (18, 80)}), KMeans(2))
+
+
+def test_words_for_truth_values_and_texts(table):
+    words = table["ill"].map({True: "TRUE", False: "FALSE"}).astype(object)
+    with pytest.raises(PpdpError, match=r"y\.map\(\{'TRUE': True, 'FALSE': False\}\)"):
+        classifier(table[list(KNOWN)], words)
+    facts = declare(table[["ward"]].astype(object))
+    facts.update(ward="private")
+    with pytest.raises(PpdpError, match=r'\{"private": 20\}'):
+        fitted(table[["ward"]].astype(object), table["ill"], *(s for _, s in facts.steps()), MeanImputer(), KMeans(2))
+
+
+def test_a_model_of_another_name(table, tmp_path):
+    pipe = classifier(table[list(KNOWN)], table["ill"])
+    pipe.export(tmp_path / "model")
+    with pytest.raises(PpdpError, match=r"model', which is there"):
+        load(tmp_path / "model.zip")
+    pipe.export(tmp_path / "other.zip")
+    with pytest.raises(PpdpError, match=r"other\.zip', which is there"):
+        load(tmp_path / "other")
+
+
+@pytest.mark.parametrize("rows", ["5k", "-5", "0"])
+def test_numbers_of_rows(rows, tmp_path, capsys):
+    (tmp_path / "study.toml").write_text("")
+    assert main(["plan", str(tmp_path / "study.toml"), f"--rows={rows}"]) == 2
+    assert "as in --rows 5000" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("report", "words"),
+    [
+        (Report("describe"), "mean, quantile, histogram"),
+        (Report("mean"), r"\['mean'\]"),
+        (Report(np.mean), "standard deviation|mean, quantile"),
+        (Report(bins=20), "'histogram'"),
+        (Report(["mean"], bins=[0, 50, 100]), "'histogram'"),
+    ],
+)
+def test_reports_of_what_is_not_asked(table, report, words):
+    if report.queries is np.mean:
+        fitted(table[list(KNOWN)], None, MinMaxScaler(ranges=KNOWN), report)  # its name is that of a statistic
+        return
+    with pytest.raises(PpdpError, match=words):
+        fitted(table[list(KNOWN)], None, MinMaxScaler(ranges=KNOWN), report)
+
+
+def test_scores_of_what_has_none(table):
+    for last in (KMeans(2), Report()):
+        pipe = fitted(table[list(KNOWN)], None, MinMaxScaler(ranges=KNOWN), last)
+        with pytest.raises(AttributeError, match=r"pipe\.predict\(X\)"):
+            pipe.score(table[list(KNOWN)], table["ill"])
+
+
+def _said(pipe, words):
+    """Whether it is warned of, where its certificate verifies."""
+    assert pipe.certificate_.verify()
+    return words in pipe.certificate_.to_text()
+
+
+def test_a_column_made_of_the_label(table):
+    X = table[list(KNOWN)].assign(copy=table["ill"] * 1.0)
+    steps = MinMaxScaler(ranges={**KNOWN, "copy": (0, 1)}), StandardScaler(), LogisticRegression(classes=(False, True))
+    with pytest.warns(DiagnosticWarning, match="hardly an error.*Is a column computed from the labels"):
+        pipe = fitted(X, table["ill"], *steps, epsilon=4.0)
+    assert _said(pipe, "hardly an error")
+    assert not _said(classifier(table[list(KNOWN)], table["ill"], epsilon=4.0), "hardly an error")
+
+
+@pytest.mark.parametrize(("low", "high", "warned"), [(-999, 100_000, True), (-99, 99, False), (-998, 100_000, False)])
+def test_a_code_for_missing_values_as_the_end_of_a_range(table, low, high, warned):
+    ranges = {**KNOWN, "income": (low, high)}
+    pipe = fitted(table[list(KNOWN)], None, MinMaxScaler(ranges=ranges), KMeans(2), epsilon=2.0)
+    assert _said(pipe, "reads as a code") == warned
+
+
+@pytest.mark.parametrize(
+    ("y_range", "intercept", "warned"), [((0, 60), False, True), ((-60, 60), False, False), ((0, 60), True, False)]
+)
+def test_a_regression_without_an_intercept(table, y_range, intercept, warned):
+    model = LinearRegression(y_range=y_range, fit_intercept=intercept)
+    pipe = fitted(table[list(KNOWN)], table["cost"], MinMaxScaler(ranges=KNOWN), StandardScaler(), model)
+    assert _said(pipe, "the middle of y_range") == warned
+
+
+def test_logarithms_whose_errors_are_unknown_are_not_warned_of(table):
+    """Where noise hides how the loss bends, intervals are wide whatever the targets are."""
+    told, counts = [], np.random.default_rng(1).poisson(np.exp(0.015 * (table["age"] - 49)) * table["income"] / 5e4)
+    for seed in range(8):
+        steps = MinMaxScaler(ranges=KNOWN), StandardScaler(), PoissonRegressor(y_range=(0, 60))
+        pipe = fitted(table[list(KNOWN)], counts, *steps, random_state=seed)
+        told.append(pipe.certificate_.record.released.no_slope)
+    assert not any(told)
+
+
+def test_columns_that_a_function_leaves_out(table):
+    X = table[list(KNOWN)].astype({"income": object})
+    numbers = [MinMaxScaler(ranges=KNOWN), StandardScaler()]
+    model = LogisticRegression(classes=(False, True))
+    chosen = ColumnTransformer([("numbers", numbers, make_column_selector(dtype_include="number"))])
+    with pytest.warns(DiagnosticWarning, match=r"leaves out \['income'\].*pd\.to_numeric"):
+        fitted(X, table["ill"], chosen, model)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", DiagnosticWarning)
+        fitted(table[list(KNOWN)], table["ill"], chosen, model)
