@@ -163,12 +163,16 @@ def _codes_as_values(c: Record) -> Iterator[str]:
 def _no_intercept(c: Record) -> str | None:
     """Of targets: where columns are 0 scikit-learn's predicts 0, and this one the middle of y_range."""
     given = {} if c.mechanism is None else c.mechanism.parameters
-    low, high = given.get("y_range", (0, 0))
-    if given.get("fit_intercept") is not False or "power" in given or not low + high:
+    ends = given.get("y_range")
+    if given.get("fit_intercept") is not False or "power" in given or not isinstance(ends, list | tuple):
         return None
-    told = (
-        f"{(low + high) / 2:g}, the middle of y_range, where all columns are 0, and not 0; fit_intercept=True learns it"
-    )
+    if (
+        len(ends) != 2
+        or not all(isinstance(end, int | float) and abs(end) < 1e300 for end in ends)
+        or not (middle := sum(ends) / 2)
+    ):
+        return None
+    told = f"{middle:g}, the middle of y_range, where all columns are 0, and not 0; fit_intercept=True learns it"
     return f"without an intercept this model predicts {told}"
 
 
