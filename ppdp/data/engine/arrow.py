@@ -129,7 +129,7 @@ class ArrowSource(BlockSource):
             self.schema = self._stored = _roomy(typed(self.schema, self._fragments))
             check_nested(self.schema)
             self._marks = [self._mark(fragment) for fragment in self._fragments]
-            check_fragments(self._fragments)
+            check_fragments(self._fragments, self.schema)
             keys = getattr(getattr(dataset, "partitioning", None), "schema", None)
         self._counts = []
         for fragment in self._fragments:

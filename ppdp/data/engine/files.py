@@ -48,10 +48,15 @@ def typed_by_cells() -> InvalidInput:
     return InvalidInput(what, fix=fix)
 
 
-def check_fragments(fragments: Sequence[Any]) -> None:
-    """Refuse fragments of a dataset whose types are what some cells are, or of which two hold the same rows."""
-    if {"csv", "json"} & {getattr(getattr(one, "format", None), "default_extname", "") for one in fragments}:
+def check_fragments(fragments: Sequence[Any], schema: Any) -> None:
+    """Refuse fragments of a dataset of which a cell says the types or stops the reader, or two hold the same rows."""
+    forms = {getattr(getattr(one, "format", None), "default_extname", "") for one in fragments}
+    if {"csv", "json"} & forms:
         raise typed_by_cells()
+    if instants := [field.name for field in schema if "orc" in forms and "timestamp[" in str(field.type)]:
+        what = f"the column(s) {', '.join(instants)} of ORC hold instants, of which one before 1677 or after 2262 stops a fit."
+        fix = "these rows as Parquet, by the program that wrote them; or dates without times."
+        raise InvalidInput(what, fix=fix)
     files = [(_of_fragment(fragment), fragment) for fragment in fragments]
     shared = {identity for identity, times in Counter(identity for identity, _ in files).items() if times > 1}
     for identity in shared - {None}:  # parts of one file, which may be different row groups

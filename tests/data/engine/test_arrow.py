@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
-from pyarrow import csv
+from pyarrow import csv, orc
 
 from ppdp import Adjacency, Domain, make_pipeline
 from ppdp.cli.data_files import open_source
@@ -149,6 +149,17 @@ def test_files_whose_cells_say_the_types_of_columns_are_refused(form, tmp_path):
     for one in given:
         with pytest.raises(InvalidInput, match="have the types that their first cells are of"):
             opened(one)
+
+
+@pytest.mark.parametrize("zone", [None, "UTC"])
+def test_instants_in_orc_are_refused_for_one_far_away_stops_their_reader(zone, tmp_path):
+    instants = pa.array([0, 253_402_214_400], pa.timestamp("s", zone))  # the last day of the year 9999
+    orc.write_table(pa.table({"a": [1, 2], "until": instants, "day": instants.cast(pa.date32())}), tmp_path / "0.orc")
+    rows = ds.dataset(tmp_path, format="orc")
+    with pytest.raises(InvalidInput, match=r"until of ORC hold instants"):
+        opened(rows)
+    others = ds.dataset(tmp_path, format="orc", schema=rows.schema.remove(rows.schema.get_field_index("until")))
+    assert pa.concat_tables(opened(others).tables(["a", "day"])).num_rows == 2
 
 
 def test_categories_within_lists_are_refused(tmp_path):
