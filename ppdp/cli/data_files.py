@@ -274,7 +274,8 @@ def _open_parquet(path: Path, header_is_names: bool) -> Source:
 
     from ppdp.data.engine.arrow import coded
 
-    file = pq.ParquetFile(path, read_dictionary=coded(pq.read_schema(path)))
+    words = coded(pq.read_schema(path))
+    file = pq.ParquetFile(path, read_dictionary=words, coerce_int96_timestamp_unit="us")
     schema = file.schema_arrow
     _checked(schema.names, path, header_is_names=header_is_names)
     types = dict(zip(schema.names, schema.types))

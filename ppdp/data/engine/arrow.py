@@ -79,8 +79,11 @@ def _of_paths(paths: Sequence[str]) -> BlockSource:
             f"example: {', '.join(FORMATS)}.",
             fix="name the files that hold rows, as Parquet, whose columns have types; of CSV pd.read_csv(path).",
         )
+    kind: Any = next(iter(kinds))
+    if kind == "parquet":  # instants of 96 bits, as Spark writes them, would go round in nanoseconds
+        kind = ds.ParquetFileFormat(coerce_int96_timestamp_unit="us")
     with _unquoted():
-        dataset = ds.dataset(found, format=next(iter(kinds)))
+        dataset = ds.dataset(found, format=kind)
     return ArrowSource(dataset)
 
 
@@ -268,6 +271,7 @@ def _batches(fragment: Any, schema: Any, names: list[str]) -> Iterator[Any]:
     rows = block_rows(len(names))
     if getattr(getattr(fragment, "format", None), "default_extname", "") == "parquet":
         form = {"buffer_size": BUFFER, "pre_buffer": False, "read_dictionary": coded(fragment.physical_schema)}
+        form["coerce_int96_timestamp_unit"] = fragment.format.read_options.coerce_int96_timestamp_unit
         with fragment.open() as file, pq.ParquetFile(file, **form) as own:
             held = {field.name: field.type for field in own.schema_arrow}
             stored = [name for name in names if held.get(name, pa.null()) != pa.null()]

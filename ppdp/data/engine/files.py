@@ -54,7 +54,9 @@ def check_fragments(fragments: Sequence[Any], schema: Any) -> None:
     if {"csv", "json"} & forms:
         raise typed_by_cells()
     if instants := [field.name for field in schema if "orc" in forms and "timestamp[" in str(field.type)]:
-        what = f"the column(s) {', '.join(instants)} of ORC hold instants, of which one before 1677 or after 2262 stops a fit."
+        what = (
+            f"the column(s) {', '.join(instants)} of ORC hold instants, and one before 1677 or after 2262 stops a fit."
+        )
         fix = "these rows as Parquet, by the program that wrote them; or dates without times."
         raise InvalidInput(what, fix=fix)
     files = [(_of_fragment(fragment), fragment) for fragment in fragments]

@@ -151,6 +151,15 @@ def test_files_whose_cells_say_the_types_of_columns_are_refused(form, tmp_path):
             opened(one)
 
 
+def test_instants_of_96_bits_are_read_as_those_of_64_are(tmp_path):
+    instants = pa.array([0, 253_402_214_400, -62_135_596_800, None], pa.timestamp("s"))
+    table = pa.table({"a": instants.cast(pa.timestamp("us"))})
+    for old in (True, False):
+        pq.write_table(table, tmp_path / f"{old}.parquet", use_deprecated_int96_timestamps=old)
+    for path in (tmp_path / "True.parquet", tmp_path / "False.parquet"):
+        assert pa.concat_tables(opened(path).tables(["a"])) == open_source(path).read(["a"]) == table
+
+
 @pytest.mark.parametrize("zone", [None, "UTC"])
 def test_instants_in_orc_are_refused_for_one_far_away_stops_their_reader(zone, tmp_path):
     instants = pa.array([0, 253_402_214_400], pa.timestamp("s", zone))  # the last day of the year 9999
