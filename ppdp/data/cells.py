@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppdp.bounds.statistics import LONGEST_CATEGORY
-from ppdp.data.column_types import is_of_a_library, kind_of, microseconds, seconds_of_instants
+from ppdp.data.column_types import chunks_of, is_of_a_library, kind_of, microseconds, seconds_of_instants
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -36,8 +36,6 @@ _NO_NUMBERS = (complex, np.complexfloating, np.datetime64, np.timedelta64, np.nd
 _GAPS = ("NAType", "NaTType", "MaskedConstant")
 _QUIET = threading.RLock()  # two threads that silence warnings by turns would leave them silent for ever
 _NOTHING = "\0"  # no reader reads it
-# Types of Arrow of whose cells older versions make others where they hand out all of them.
-_ALONE = ("extension<", "dictionary<values=halffloat", "dictionary<values=timestamp")
 _UNDECODED = object()  # stands for a cell that its container cannot hand out
 
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
@@ -70,18 +68,27 @@ def objects(values: Any) -> NDArray[np.object_]:
         return held
     kind: Any = getattr(values, "dtype", None)
     held = getattr(values, "array", values)
-    if hasattr(kind, "categories"):  # whole numbers become others in pandas' hands as soon as one cell is missing
+    # Of categories apart from their codes: whole numbers become others in pandas' hands as soon as one cell is missing,
+    # also where Arrow has that among its categories, and it takes bits of half floats for numbers.
+    if hasattr(kind, "categories"):
         return np.append(objects(kind.categories), [None])[np.asarray(held.codes)]
-    with suppress(Exception):  # Arrow's text need not be UTF-8, and it takes bits of half floats for numbers
-        alone = str(kind).startswith(_ALONE)
-        if str(kind).startswith("dictionary<values=null"):  # Arrow ends the process where codes are missing, too
-            return np.full(len(held), None)
+    if str(kind).startswith("dictionary<"):
+        return np.concatenate([np.empty(0, dtype=object), *map(_decoded_dictionary, chunks_of(held))])
+    with suppress(Exception):  # Arrow's text need not be UTF-8
+        alone = str(kind).startswith("extension<")
         if kind_of(kind) == "text" and hasattr(kind, "pyarrow_dtype") and not alone:
             return np.asarray(held.to_numpy(object, na_value=None))
         if is_of_a_library(kind) and getattr(kind, "kind", "O") not in "mM" and not alone:
             return np.array(values, dtype=object)
     # NumPy would make numbers of dates, and bytes of UUIDs.
     return np.fromiter((_decoded(held, i) for i in range(len(held))), dtype=object, count=len(held))
+
+
+def _decoded_dictionary(chunk: Any) -> NDArray[np.object_]:
+    import pandas as pd
+
+    places = chunk.indices.cast("int64").fill_null(-1).to_numpy(zero_copy_only=False)
+    return np.append(objects(pd.arrays.ArrowExtensionArray(chunk.dictionary)), [None])[places]
 
 
 def _decoded(held: Any, position: int) -> Any:

@@ -57,14 +57,21 @@ def described(dtype: Any) -> str:
     return re.sub(r"^([SUV])\d+$", r"\1", re.split(r"[\[<]", str(dtype).lstrip("<|>="))[0])
 
 
+def chunks_of(column: Any) -> list[Any]:
+    """The parts of a column of Arrow in pandas' hands."""
+    import pyarrow as pa
+
+    held = pa.array(column)  # older versions give chunks, of which there may be none
+    return held.chunks if isinstance(held, pa.ChunkedArray) else [held]
+
+
 def seconds_of_instants(column: Any) -> tuple[Array, Mask]:
     """Instants in seconds since 1970, those with a zone in UTC, NaN if missing; and which are too far away."""
     kind = column.dtype
     if hasattr(kind, "pyarrow_dtype"):
         import pyarrow as pa
 
-        held = pa.array(column)  # older versions give chunks, of which there may be none
-        held = held if isinstance(held, pa.ChunkedArray) else pa.chunked_array([held])
+        held = pa.chunked_array(chunks_of(column), kind.pyarrow_dtype)
         instants = (held.cast(pa.timestamp(held.type.unit)) if pa.types.is_timestamp(held.type) else held).to_numpy()
     elif hasattr(column, "dt"):
         instants = (column if isinstance(kind, np.dtype) else column.dt.tz_convert(None)).to_numpy()

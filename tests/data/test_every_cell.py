@@ -393,6 +393,15 @@ def test_one_missing_cell_of_whole_categories_makes_no_other_cell_another(kind):
     assert encode_ids(np.zeros((4, 1)), pd.Series(ids), "repair").tolist() == [0, 0, 1, NOBODY]
 
 
+@pytest.mark.parametrize("kind", [pa.int64(), pa.uint8(), pa.large_string(), pa.decimal128(38, 0)])
+def test_a_missing_value_among_the_values_of_a_dictionary_makes_no_other_cell_another(kind):
+    """Of whole numbers Arrow makes floats there, and a float is no id."""
+    ids = pc.dictionary_encode(pa.array([101, 102, 101, None]).cast(kind), null_encoding="encode")
+    chunked = pa.chunked_array([ids, ids.slice(0, 0), ids.slice(1, 1)])
+    for given, read in [(ids, [0, 1, 0, NOBODY]), (chunked, [0, 1, 0, NOBODY, 1])]:
+        assert encode_ids(np.zeros((len(read), 1)), given, "repair").tolist() == read
+
+
 @pytest.mark.parametrize("held", [["a", "b", None], ["a", "b", "a"]])
 def test_a_missing_value_in_a_dictionary_of_batches_stops_nothing(held):
     cells = pc.dictionary_encode(pa.array(held * 8), null_encoding="encode")
