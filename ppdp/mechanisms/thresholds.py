@@ -242,7 +242,7 @@ class TunedByCounts(SharedDocstring):
             if self.calibration is not None:
                 self.calibration_ = calibrated(counts, noise, unsure)[0]
             if self._seeks_threshold:
-                found, self._held = found_threshold(counts, noise, self.threshold, unsure)
+                found, self._held = best_threshold(counts, noise, self.threshold, unsure)
                 slope, offset = self.calibration_
                 self.threshold_ = float(expit(slope * logit(found) + offset))
         super().read(released, domain, own)  # type: ignore[misc]
@@ -286,18 +286,12 @@ def _of_model(question: QuerySpec) -> QuerySpec:
 
 def best_threshold(
     counts: Array, noise: float, wanted: str | tuple[str, float], unsure: tuple[float, float] = (SLOPE, OFFSET)
-) -> float:
-    """The probability of the second class from which on it is best predicted, from noisy counts by cell and class."""
-    return found_threshold(counts, noise, wanted, unsure)[0]
-
-
-def found_threshold(
-    counts: Array, noise: float, wanted: str | tuple[str, float], unsure: tuple[float, float] = (SLOPE, OFFSET)
 ) -> tuple[float, float]:
-    """The same, and the share that it is likely to hold; 1 where none is to be held.
+    """The probability of the second class from which on it is best predicted, from noisy counts by cell and class.
 
-    The log-odds of rows are those of the model but for a slope and an offset, which are likeliest beside their noise;
-    where there are many rows for it, those of a cell are its own.
+    Beside it the share that it is likely to hold, 1 where none is to be held. The log-odds of rows are those of the
+    model but for a slope and an offset, which are likeliest beside their noise; where there are many rows for it, those
+    of a cell are its own.
     """
     odds, own, rows = calibrated(counts, noise, unsure)
     fine = FINE.ravel()

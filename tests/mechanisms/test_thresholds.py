@@ -171,7 +171,7 @@ def exact(slope, offset):
 
 @pytest.mark.parametrize(("slope", "offset"), [(1.0, 0.0), (0.6, -1.0), (1.5, 1.0)])
 def test_without_noise_it_is_where_the_class_is_as_likely_as_the_score_asks(slope, offset):
-    found = {score: best_threshold(exact(slope, offset), 1.0, score) for score in ("accuracy", "balanced_accuracy")}
+    found = {score: best_threshold(exact(slope, offset), 1.0, score)[0] for score in ("accuracy", "balanced_accuracy")}
     share = exact(slope, offset)[:, 1].sum() / exact(slope, offset).sum()
     for score, odds in (("accuracy", 0.0), ("balanced_accuracy", math.log(share / (1 - share)))):
         assert math.log(found[score] / (1 - found[score])) == pytest.approx((odds - offset) / slope, abs=0.15)
@@ -181,7 +181,7 @@ def test_without_noise_it_is_where_the_class_is_as_likely_as_the_score_asks(slop
 def test_without_noise_what_is_to_be_held_is_held_and_no_more(share):
     counts = exact(0.8, -0.5)
     for name, axis in (("recall", 0), ("precision", 1)):
-        odds = math.log(1 / (1 / best_threshold(counts, 1.0, (name, share)) - 1))
+        odds = math.log(1 / (1 / best_threshold(counts, 1.0, (name, share))[0] - 1))
         # What is predicted from here on, from log-odds of -6.25 in steps of a quarter.
         part = np.interp(odds, np.arange(51) / 4 - 6.25, np.arange(51))
         above = np.clip(np.arange(1, 51) - part, 0, 1) @ counts
@@ -222,7 +222,7 @@ def test_counts_that_are_all_noise_give_some_threshold():
     noise = np.random.default_rng(0).normal(scale=50.0, size=(50, 2))
     for counts in (noise, np.zeros((50, 2)), -np.abs(noise)):
         wanted = ("accuracy", "balanced_accuracy", "f1", ("recall", 0.9), ("precision", 0.9))
-        assert all(0 < best_threshold(counts, 50.0, score) < 1 for score in wanted)
+        assert all(0 < best_threshold(counts, 50.0, score)[0] < 1 for score in wanted)
 
 
 @pytest.mark.parametrize(("slope", "offset"), [(1.0, 0.0), (0.6, -1.0), (1.5, 1.0)])
@@ -249,7 +249,7 @@ def test_margins_that_tell_classes_apart_for_certain_give_some_threshold():
     odds, own, _ = calibrated(counts, 0.1, (3.0, 5.0))
     assert odds.slope > 5
     assert np.isfinite(own).all()
-    assert 0.5 < best_threshold(counts, 0.1, "f1", (3.0, 5.0)) < 0.65
+    assert 0.5 < best_threshold(counts, 0.1, "f1", (3.0, 5.0))[0] < 0.65
 
 
 @pytest.mark.parametrize(("slope", "offset"), [(1.3, -1.75), (0.5, -1.75), (1.0, -3.5)])
