@@ -30,7 +30,8 @@ from ppdp.bounds.release import (
     kind_in_words,
     prediction_stride,
 )
-from ppdp.bounds.selection import BY_COUNTS, CALIBRATION, THRESHOLD
+from ppdp.bounds.selection import CALIBRATION, THRESHOLD
+from ppdp.certificate.facts import PublicFact, public_facts
 from ppdp.certificate.record import Diagnostics, Record, ReleaseRecord, Share
 from ppdp.core.domain import Domain
 from ppdp.core.formula import AT
@@ -41,7 +42,7 @@ NEARLY_ALL = 0.9  # of the rows have a tiny value in some column: fewer may well
 MOSTLY = 0.75  # of the targets that are not 0
 HARDLY = 0.05  # mean recall above that of one answer for all rows
 NO_ERROR = 0.97  # mean recall that few honest columns allow
-_CODES = tuple(f"-{'9' * digits} to " for digits in range(2, 6))  # beginnings of ranges
+_CODES = -99.0, -999.0, -9999.0, -99999.0  # where ranges begin
 _LIMITS = {TINY: NEARLY_ALL, TINY_WEIGHT: HALF, **dict.fromkeys((ZERO_TARGET, CLASS, *PREDICTED), math.inf)}
 _BY_COLUMN = frozenset({CELL, CLIPPED, UNLISTED, MISSING})  # or of all columns together, where these are many
 CLEAR = 2.0  # standard errors
@@ -153,10 +154,10 @@ def single_class_in_words(c: Record) -> str | None:
 
 def _codes_as_values(c: Record) -> Iterator[str]:
     """Of declared ranges that begin at what is written for missing values, but for -99 to 99 and the like."""
-    for fact in c.facts:
-        low, _, high = fact.value.partition(" to ")
-        if fact.name.startswith("range of ") and fact.value.startswith(_CODES) and f"-{high}" != low:
-            told = f"{low} reads as a code for missing values. Gaps (NaN) in place of it, and a range without it"
+    for fact in public_facts(c):
+        low, high = fact.range_of_values or (0.0, 0.0)
+        if low in _CODES and high != -low:
+            told = f"{low:g} reads as a code for missing values. Gaps (NaN) in place of it, and a range without it"
             yield f"{fact.name}, {fact.value}: {told}"
 
 
@@ -182,22 +183,15 @@ def _no_slope(c: Record) -> str | None:
     return f"no coefficient of this model is clearly other than 0, by its released error. {_UNTOLD.format('targets')}"
 
 
-def by_counts(c: Record) -> Mapping[str, str]:
-    """What is read off released counts of rows by score, and for what, as facts say."""
-    facts = {fact.name: fact.value for fact in c.facts if fact.name in (THRESHOLD, CALIBRATION)}
-    return {name: value for name, value in facts.items() if value.endswith(BY_COUNTS)}
-
-
-def share_to_hold(c: Record) -> float:
-    """What a threshold is to hold by released counts; 0 where it is to hold nothing."""
-    found = re.search(rf" of at least (.+){BY_COUNTS}", by_counts(c).get(THRESHOLD, ""))
-    return 0.0 if found is None else float(found[1])
+def by_counts(c: Record) -> dict[str, PublicFact]:
+    """What is read off released counts of rows by score, and for what, by names of facts."""
+    return {fact.name: fact for fact in public_facts(c) if fact.name in (THRESHOLD, CALIBRATION) and fact.by_counts}
 
 
 def _unheld(c: Record) -> str | None:
     if (most := c.released.unheld) is None:
         return None
-    return f"threshold, {by_counts(c)[THRESHOLD]}: no more than {_percent(most)} shows in them. Ask for less"
+    return f"threshold, {by_counts(c)[THRESHOLD].value}: no more than {_percent(most)} shows in them. Ask for less"
 
 
 def _no_range(c: Record) -> Iterator[str]:

@@ -14,6 +14,7 @@ from enum import Enum, auto
 from functools import lru_cache
 from typing import Any
 
+from ppdp.bounds.selection import BY_COUNTS
 from ppdp.certificate.issuer import words
 from ppdp.certificate.record import FactRecord, Record
 from ppdp.core.checks import shown
@@ -40,6 +41,7 @@ _NUMBER = r"-?\d+(?:\.\d+)?(?:e[-+]?\d+)?"
 _RANGE = re.compile(r"range of (?P<out>what comes out in )?(?P<column>.+)", re.DOTALL)
 _OF_A_COLUMN = re.compile(r"(?:range of what comes out in|[\w ]+? of) (?P<column>.+)", re.DOTALL)
 _INTERVAL = re.compile(rf"({_NUMBER}) to ({_NUMBER})")
+_TO_HOLD = re.compile(rf"\w+ of at least ({_NUMBER}){BY_COUNTS}")
 _ITS_LIPSCHITZ_CONSTANT = re.compile("its Lipschitz constant is .+", re.DOTALL)
 
 
@@ -143,6 +145,23 @@ class PublicFact:
     def number(self) -> float | None:
         """The value, if it is a number."""
         return float(self.value) if re.fullmatch(_NUMBER, self.value) else None
+
+    @property
+    def range_of_values(self) -> tuple[float, float] | None:
+        """Of values of a column as they come in, if it is their range."""
+        ends = _INTERVAL.fullmatch(self.value) if self.column and not self.comes_out else None
+        return None if ends is None else (float(ends[1]), float(ends[2]))
+
+    @property
+    def by_counts(self) -> bool:
+        """Whether it is sought by released counts of rows."""
+        return self.value.endswith(BY_COUNTS)
+
+    @property
+    def share_to_hold(self) -> float:
+        """What a threshold is to hold by such counts; 0 where it is to hold nothing."""
+        found = _TO_HOLD.fullmatch(self.value)
+        return 0.0 if found is None else float(found[1])
 
 
 def public_facts(record: Record) -> list[PublicFact]:

@@ -14,7 +14,7 @@ from typing import Any
 
 from ppdp.bounds import lookup
 from ppdp.bounds.release import KINDS, PURE_SHARES, SHARES, class_names, predicted_apart, share_parameters
-from ppdp.bounds.selection import COUNTED, search_allowance, search_loss, selection_loss
+from ppdp.bounds.selection import COUNTED, THRESHOLD, search_allowance, search_loss, selection_loss
 from ppdp.bounds.statistics import STATISTIC_FORMS
 from ppdp.certificate.altered import (
     HALF,
@@ -24,7 +24,6 @@ from ppdp.certificate.altered import (
     labels_predicted,
     of_a_column,
     ranged,
-    share_to_hold,
 )
 from ppdp.certificate.record import ConditionRecord, MechanismRecord, Record, ReleaseRecord, SearchRecord, StepRecord
 from ppdp.core.adjacency import Adjacency
@@ -312,9 +311,11 @@ def released_rules(c: Record) -> Iterator[str]:
         yield "released.single_class: no model predicts a public class."
     if c.released.no_slope is not None and (m is None or labels_of(c) or not c.released.no_slope):
         yield "released.no_slope: no regression has coefficients."
-    if bool(by_counts(c)) != (m is not None and m.formula.endswith(COUNTED)):
+    counted = by_counts(c)
+    if bool(counted) != (m is not None and m.formula.endswith(COUNTED)):
         yield "facts: what rows are counted by score for is said otherwise."
-    if c.released.unheld is not None and not 0 <= c.released.unheld < share_to_hold(c):
+    wanted = counted[THRESHOLD].share_to_hold if THRESHOLD in counted else 0.0
+    if c.released.unheld is not None and not 0 <= c.released.unheld < wanted:
         yield "released.unheld: no threshold is to hold a share."
     empty, columns = c.released.no_range, {name for release in c.releases for name in ranged(c, release)}
     if empty is not None and not (empty and set(empty) <= columns):
