@@ -52,7 +52,7 @@ def assumptions(c: Record) -> Iterator[Statement]:
     yield _assumed(SAID["unverified"].format(recorded="run and ledger are" if c.ledger else "the run is", secret=kept))
     read = [fact for fact in facts if fact.source.origin is Origin.TABLE and fact.name in SAID["read_off"]]
     if words := ", ".join(SAID["read_off"][fact.name].format(fact.value) for fact in read):
-        yield Statement(Topic.READ_OFF, f"Read off the table, not protected: {words}, whether text.")
+        yield Statement(Topic.READ_OFF, f"Read off the table, not protected: {words}, column types.")
 
 
 def _assumed(words: str, consequence: str = "") -> Statement:
