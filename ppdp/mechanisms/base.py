@@ -251,11 +251,14 @@ class Mechanism(Answering, BaseEstimator):
 
     @property
     def counts_rows(self) -> bool:
-        """Whether it reads its rows again behind the training, which then writes over none of them.
-
-        Such a mechanism weighs classes itself: read again, rows weigh as they do without.
-        """
+        """Whether it reads its rows again behind the training, which then writes over none of them."""
         return False
+
+    def row_factors(self, question: QuerySpec) -> Array:
+        """By which rows of each class are to be weighed before :meth:`release`: by none if it reads them again as well,
+        for then they weigh as they do without, and it weighs them itself for the training.
+        """
+        return np.array(() if self.counts_rows else question.factors)
 
     @property
     def clips_rows(self) -> bool:

@@ -73,7 +73,7 @@ class Supervised:
             what = "class_weight='balanced' needs released numbers of rows, which a pipeline releases."
             fix = "class_weight={...}, or the model as the last step of ppdp.Pipeline."
             raise InvalidParameter(what, stage=type(self).__name__, fix=fix, parameter="class_weight")
-        rows = Rows.of(X, codes).weighted(np.array(() if self.counts_rows else question.factors))
+        rows = Rows.of(X, codes).weighted(self.row_factors(question))
         self.read(self.release(rows, question, Noise(self.random_state), scale), domain, question)
         vars(self).pop("_longest", None)  # of a pipeline's rows
         return self

@@ -61,8 +61,7 @@ def execute(plan: Plan, rows: Rows | Stream, noise: Noise) -> Outcome:
                 question = question.balanced(asked.by_class(altered), asked.error * asked.n)
             weighted = plan.domain.max_weight is not None or bool(question.factors)
             if weighted:
-                by_class = np.array(() if m.stage.counts_rows else question.factors)
-                rows = rows.each(partial(Rows.weighted, by_class=by_class), rows.d)
+                rows = rows.each(partial(Rows.weighted, by_class=m.stage.row_factors(question)), rows.d)
             passes = plan.mechanism_passes + m.stage.samples_rows
             with at_step(m.name), cached_on_disk(rows, passes, last=True) as rows:
                 rows = fold.counting(rows)

@@ -138,11 +138,9 @@ class ColumnTransformer(Answering, TransformerMixin, BaseEstimator):
             ranges = getattr(part.stages[0][1], "ranges", None) if part.stages else None
             left = [name for name in names if isinstance(ranges, Mapping) and name in ranges and name not in taken]
             if part.name in chosen and left:
-                what = f"stage {part.name!r}: a function chooses its columns, and leaves out {shown(left)}, whose"
-                what += (
-                    " ranges are declared. Fix: of numbers, pd.to_numeric(X[column]), if it goes by types; or a list."
-                )
-                warnings.warn(what, DiagnosticWarning, stacklevel=outside())
+                what = f"a function chooses its columns, and leaves out {shown(left)}, whose ranges are declared."
+                fix = "of numbers, pd.to_numeric(X[column]), if it goes by types; or a list."
+                warnings.warn(f"stage {part.name!r}: {what} Fix: {fix}", DiagnosticWarning, stacklevel=outside())
 
     def parts(self) -> list[ColumnPart]:
         """Its transformers and what becomes of the other columns, checked as far as no column need be known."""
