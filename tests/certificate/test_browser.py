@@ -7,11 +7,12 @@ import matplotlib.image
 import pytest
 from browser import Browser, find_browser
 from documents import render_fragment, render_page
-from pages import cleaned, real_documents, rows_with_gaps
+from pages import cleaned, exact_pca, rank_one_rows, real_documents, rows_with_gaps
 
-from ppdp import Adjacency, Domain, Ledger, Pipeline
+from ppdp import Adjacency, Domain, Ledger, Pipeline, make_pipeline
 from ppdp.certificate.issue_record import OF_THE_ISSUER
-from ppdp.mechanisms import LogisticRegression
+from ppdp.mechanisms import GaussianMechanism, LogisticRegression
+from ppdp.transformers import Deduplicator, NormClipper
 
 PROGRAM = find_browser()
 pytestmark = pytest.mark.skipif(PROGRAM is None, reason="there is no Chromium or Chrome on PATH to open pages with")
@@ -121,24 +122,28 @@ def test_page_one_is_one_sheet_of_a4(browser, folder):
     steps = [*cleaned(), ("model", LogisticRegression(classes=(0, 1)))]
     people = {"adjacency": Adjacency.user_level(max_rows=1), "domain": Domain(n_rows=5000)}
     words = {"purpose": "Model for a research article", "responsible": "Ann Author, head of statistics, Our Clinic"}
-    stated = {"limit_set_by": "Data board of the clinic", "review_by": "2027-06-30", "supersedes": f"sha256:{64 * '0'}"}
+    stated = {"limit_set_by": "Data board of the clinic (board@our.clinic), minute of 2026-03-02"}
+    stated |= {"review_by": "2027-06-30", "supersedes": f"sha256:{64 * '0'}"}
     stated |= {"status_list": "https://our.clinic/withdrawn.json", "attachments": {"audit.json": f"sha256:{64 * '0'}"}}
-    stated |= {"run_by": "Bo Bell, data office of Our Clinic", "accuracy": "AUC 0.85 on 1,969 others, told to nobody"}
+    stated |= {"run_by": "Bo Bell, data office of Our Clinic", "accuracy": "AUC 0.85 on 1,969 others"}
     stated |= {"justification": "as in the clinic's policy of 2025", "other_releases": "nothing"}
     stated |= {"own_values": "each was measured on the person", "contact": "author@our.clinic, +1 507 555 0100"}
     stated |= {"legal_basis": "GDPR Art. 6(1)(e), 9(2)(j)", "consent": "broad consent to research, form of 1995"}
     stated |= {"ethics_approval": "Ethics board of Our Clinic, no. 2025-114", "retention": "until 2035-12-31"}
     stated |= {"remarks": "data protection officer: Di Dean, dpo@our.clinic", "prediction": "1 = died, 0 = alive"}
     stated |= {"attachments_hold": "a test of ppdp on made-up rows", "signed_by": "Ann Author, shown at our.clinic/key"}
-    stated |= {"software": "pypi.our.clinic, sha256:000000000000"}
+    stated |= {"software": f"pypi.our.clinic, wheel sha256:{64 * '0'}"}
     assert {*stated, *words} == {*OF_THE_ISSUER}
     words |= {"statements": stated, "sources": "Codebook of the survey, version 3.1"}
     with Ledger(epsilon=3.0, delta=1e-5):
         full = Pipeline(steps, dataset="survey of residents of Olmsted County", **people, **words)
         full.fit(X, y, groups=[f"patient {i}" for i in range(len(X))])
-    page = render_page(full.certificate_.to_dict(), "sha256:" + 64 * "0")
-    (folder / "everything.html").write_text(page, encoding="utf-8")
-    for kind in (*KINDS, "everything"):
+        assumed = make_pipeline(NormClipper(), Deduplicator(), exact_pca(), GaussianMechanism(), gate=None, **words)
+        assumed.fit(rank_one_rows())
+    for kind, pipe in {"everything": full, "everything assumed": assumed}.items():
+        page = render_page(pipe.certificate_.to_dict(), "sha256:" + 64 * "0")
+        (folder / f"{kind}.html").write_text(page, encoding="utf-8")
+    for kind in (*KINDS, "everything", "everything assumed"):
         browser.show(folder / f"{kind}.html", width=inside[0])
         browser("Emulation.setEmulatedMedia", media="print")
         assert browser.value("document.querySelector('header').getBoundingClientRect().height") <= inside[1], kind

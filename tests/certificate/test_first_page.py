@@ -65,11 +65,11 @@ def test_a_rare_result_tells_more_as_page_one_says_and_the_second_sheet():
     found = of("unconditional")
     guesses = re.search(
         r"most (\d+) times in 100, averaged over noise; .* before, this release adds at most (\d+) right guesses .*"
-        r"the (\d+) of 10.000 noise draws that aid attackers most, right at most (\d+) in 100 on average;"
+        r"in at most 1 draw of (\d+), where noise hides least, right at most (\d+) in 100 on average;"
         r" over 90 % sure in at most 1 draw of (\d+)",
         found["For one person"],
     )
-    right, more, surest, rare, seldom_mostly = map(int, guesses.groups())
+    right, more, seldom_surest, rare, seldom_mostly = map(int, guesses.groups())
     assert right - more == 50
     power = 1 - missed(record_of(content), 0.01)
     table = r"Right alarms, at most 1\s% ([\d.]+)\s% ([\d.]+)\s%"
@@ -78,7 +78,7 @@ def test_a_rare_result_tells_more_as_page_one_says_and_the_second_sheet():
     told = float(shown[0])
     beyond = norm.isf(0.01)  # of two normal distributions, each guessed where its likelihood is this far ahead
     wrong, truly = norm.sf(beyond), norm.sf(beyond - record_of(content).total.mu)  # of guesses at even chances
-    assert 0 <= surest - 10_000 * (wrong + truly) < 2
+    assert 0.9 < seldom_surest * (wrong + truly) <= 1
     assert 0 <= rare - 100 * truly / (wrong + truly) < 1.01
     mu = record_of(content).total.mu
     mostly = brentq(lambda x: norm.sf(x - mu) - 9 * norm.sf(x), 0, 9)  # where 90 of 100 guesses of either are right
@@ -97,6 +97,21 @@ def test_what_epsilon_and_delta_bound_is_never_told_too_small(epsilon, delta, fa
     words = outcome_in_words(c).replace("\u202f", "")
     assert f"by at most {factor}" in words
     assert (f"plus 1 in {one_in} (" in words) == ("one row at random has 1 in 3000" in words) == (one_in is not None)
+
+
+@pytest.mark.parametrize(
+    ("stated", "file"),
+    [
+        ("https://our.clinic/withdrawn.json", "withdrawn.json"),
+        ("https://our.clinic/lists/withdrawn.json, https://our.clinic/lists/withdrawn.json.sig", "withdrawn.json"),
+        ("https://our.clinic/withdrawn.json (and .sig)", "withdrawn.json"),
+        ("ask the data board", "LIST"),
+    ],
+)
+def test_the_command_takes_the_list_of_withdrawn_certificates_not_its_signature(stated, file):
+    content = document("unconditional")
+    content["issued"] |= {"status_list": stated}
+    assert f"--status {file} " in answers(render_page(content))["How to check it"] + " "
 
 
 @pytest.mark.parametrize(

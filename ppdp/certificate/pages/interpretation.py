@@ -99,12 +99,12 @@ def right_alarms(false_alarm: float, power: float) -> float:
     return shown / (shown + false_alarm)
 
 
-def surest(c: Record) -> int:
-    """How many of 10 000 guesses at even chances an attacker is surest of: those with ``FALSE_ALARMS[0]``, either way.
+def surest(c: Record) -> float:
+    """Share of the guesses at even chances that an attacker is surest of: those with ``FALSE_ALARMS[0]``, either way.
 
     No more of them than ``right_alarms`` are right. Source: ``docs/theory/accounting.md``, 9.
     """
-    return math.ceil(10_000 * (FALSE_ALARMS[0] + detection_power(c, FALSE_ALARMS[0])))
+    return min(1.0, FALSE_ALARMS[0] + detection_power(c, FALSE_ALARMS[0]))
 
 
 def mostly_right(c: Record) -> float:

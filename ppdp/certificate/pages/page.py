@@ -31,6 +31,7 @@ MOST_LETTERS = 90  # of the name of the data, at the foot of a sheet
 MOST_VALUES = 12  # of a list that are shown one by one
 STATUSES: Mapping[str, str] = WORDS["routes"]
 RUNGS = ("did not pass", "passed, used", "not needed")
+FILE = re.compile(r"/(\w(?:[\w.-]*\w)?)(?<!\.sig)(?=[.,;)]*(?:\s|$))")  # at the end of an address; no signature
 RANGES = "ranges of the columns, as they stand at these steps"
 
 
@@ -67,11 +68,12 @@ def _context(view: View, signer: str | None) -> dict[str, Any]:
         "said": statements,
         "neighbours_on_page": _neighbours(view.texts(Topic.NEIGHBOURS)[0], c),
         "ledger": interpretation.ledger_view(c),
-        "listed": (re.findall(r"/(\w[\w.-]*)(?!\S)", stated["status_list"]) or ["LIST"])[0],  # as a command takes it
+        "listed": (FILE.findall(stated["status_list"]) or ["LIST"])[0],  # as a command takes it
         "further": "; ".join(f"{statements.LABELS[name]}: {stated[name]}" for name in further),
         "lawful": "; ".join(f"{statements.LABELS[name]}: {stated[name]}" for name in LAWFUL if stated[name]),
         "unsaid": ", ".join(statements.LABELS[name] for name in LAWFUL if not stated[name]),
         "duplicates": [step for step in c.steps if step.class_.endswith("Deduplicator")],
+        "surest": seldom(interpretation.surest(c)),
         "seldom": seldom(interpretation.mostly_right(c) / interpretation.SURE),  # true or not
         "powers": [(alarm, power, interpretation.right_alarms(alarm, power)) for alarm, power in powers],
         "other_deltas": [(d, profile[d] if math.isfinite(profile[d]) else None) for d in deltas],
