@@ -92,7 +92,7 @@ def test_one_more_comes_to_what_the_ledger_then_says():
             mean()
     assert len(filled.entries()) == 1 + view.room, "as many as the first page said"
     assert view.right_of_this_kind == times_in_100(right_of_releases(first.record, view.room + 1))
-    used_up = f"If {view.room + 1} releases like this one use it up, an attacker is right at most"
+    used_up = f"If this one and {view.room} more like it use it up, an attacker is right at most"
     others = f"if releases of other kinds do, {view.right_at_limit} (by ε and δ alone)."
     assert f"{used_up} {view.right_of_this_kind} times in 100; {others}" in page[SPENT]
     assert total_of_two(second.record) is None, "what the first cost is not in it"
