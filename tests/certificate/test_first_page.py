@@ -65,7 +65,7 @@ def test_a_rare_result_tells_more_as_page_one_says_and_the_second_sheet():
     found = of("unconditional")
     guesses = re.search(
         r"most (\d+) times in 100, averaged over noise; .* before, this release adds at most (\d+) right guesses .*"
-        r"where noise falls badly .at most 1 draw of (\d+)., right at most (\d+) in 100 on average;"
+        r"where the noise drawn falls badly .at most 1 draw of (\d+)., right at most (\d+) in 100 on average;"
         r" over 90 % sure in at most 1 draw of (\d+)",
         found["For one person"],
     )

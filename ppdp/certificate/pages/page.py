@@ -69,7 +69,7 @@ def _context(view: View, signer: str | None) -> dict[str, Any]:
         "neighbours_on_page": _neighbours(view.texts(Topic.NEIGHBOURS)[0], c),
         "ledger": interpretation.ledger_view(c),
         "listed": (FILE.findall(stated["status_list"]) or ["LIST"])[0],  # as a command takes it
-        "further": "; ".join(f"{statements.LABELS[name]}: {stated[name]}" for name in further),
+        "further": [f"{statements.LABELS[name]}: {stated[name]}" for name in further],
         "lawful": "; ".join(f"{statements.LABELS[name]}: {stated[name]}" for name in LAWFUL if stated[name]),
         "unsaid": ", ".join(statements.LABELS[name] for name in LAWFUL if not stated[name]),
         "duplicates": [step for step in c.steps if step.class_.endswith("Deduplicator")],
