@@ -65,8 +65,8 @@ def test_a_rare_result_tells_more_as_page_one_says_and_the_second_sheet():
     found = of("unconditional")
     guesses = re.search(
         r"most (\d+) times in 100, averaged over noise; .* before, this release adds at most (\d+) right guesses .*"
-        r"where the noise drawn falls badly .at most 1 draw of (\d+)., right at most (\d+) in 100 on average;"
-        r" over 90 % sure in at most 1 draw of (\d+)",
+        r"if chance makes the noise hide little .at most 1 time in (\d+)., right at most (\d+) in 100 on average;"
+        r" over 90 % sure at most 1 time in (\d+)",
         found["For one person"],
     )
     right, more, seldom_surest, rare, seldom_mostly = map(int, guesses.groups())
@@ -117,13 +117,13 @@ def test_the_command_takes_the_list_of_withdrawn_certificates_not_its_signature(
 @pytest.mark.parametrize(
     ("share", "words"),
     [
-        (0.0, "less than 1 draw of 1 000 000"),
-        (1e-6, "less than 1 draw of 1 000 000"),
-        (1.01e-6, "at most 1 draw of 990 000"),
-        (0.0123, "at most 1 draw of 81"),
-        (0.4, "at most 1 draw of 2"),
-        (0.6, "any number of draws"),
-        (1.0, "any number of draws"),
+        (0.0, "less than 1 time in 1 000 000"),
+        (1e-6, "less than 1 time in 1 000 000"),
+        (1.01e-6, "at most 1 time in 990 000"),
+        (0.0123, "at most 1 time in 81"),
+        (0.4, "at most 1 time in 2"),
+        (0.6, "any number of times"),
+        (1.0, "any number of times"),
     ],
 )
 def test_how_seldom_something_comes_is_never_told_too_rare(share, words):

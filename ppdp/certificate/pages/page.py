@@ -86,10 +86,10 @@ def _neighbours(words: str, c: Record) -> str:
 
 
 def seldom(share: float) -> str:
-    """In how many draws of the noise something comes at most."""
-    often = f"{'less than' if share <= interpretation.RARE else 'at most'} 1 draw of"
+    """How often something comes at most, over the noise."""
+    often = f"{'less than' if share <= interpretation.RARE else 'at most'} 1 time in"
     many = interpretation.one_of(max(share, interpretation.RARE))
-    return "any number of draws" if share > 1 / 2 else f"{often} {many}"
+    return "any number of times" if share > 1 / 2 else f"{often} {many}"
 
 
 def _released(view: View) -> dict[str, Any]:
