@@ -17,7 +17,7 @@ from ppdp.data.statistics import Moments
 from ppdp.exceptions import CertificateError, InvalidParameter
 from ppdp.mechanisms import GaussianMechanism, LogisticRegression
 from ppdp.transformers import PCA, Deduplicator, MinMaxScaler, NormClipper, SoftPCA, StandardScaler
-from ppdp.transformers.project.public_columns import PublicColumns
+from ppdp.transformers.project.pca import PublicColumns
 
 ONE = Adjacency.replace().distance
 

@@ -136,7 +136,8 @@ def split_columns(step: Step, facts: DeclaredFacts, front: list[Step], behind: l
     elif not all(map(is_by_column, front)):
         front[0].refuse("it stands in front of a ColumnTransformer.", "move it into the branches.")
     else:
-        whole = (_behind(front, branch) for branch in _column_branches(step, facts))
+        listed = _column_branches(step, facts)
+        whole = (b if b.steps is None else replace(b, steps=[*front, *b.steps]) for b in listed)
     parts = [part for branch in whole for part in _apart(branch, facts)]
     split = Split([], [])
     tails: list[list[Step]] = []
@@ -204,10 +205,6 @@ _UNITS_STAY = "columns keep the units that they have in front of it, in which pe
 def is_by_column(step: Step) -> bool:
     """Whether it fills every column by itself, so that it does the same in front of each set of columns."""
     return step.kind == "SimpleImputer" and role_of(step) == "imputer" and not is_public(step)
-
-
-def _behind(front: list[Step], branch: _Branch) -> _Branch:
-    return branch if branch.steps is None or not front else replace(branch, steps=[*front, *branch.steps])
 
 
 def _imputer_and_scaler(tail: list[Step]) -> tuple[Step | None, Step | None]:

@@ -154,7 +154,7 @@ def _walk(estimator: Any, step: str, above: frozenset[int], *, covered: bool) ->
     contains = _container(estimator) is not None
     leak = leak_of_container(estimator) if contains else leak_of(estimator, covered=covered)
     if leak is not None:
-        yield _finding(step, estimator, leak)
+        yield Finding(step, type(estimator).__name__, *astuple(leak))
     covered = covered or (contains and root_of(estimator) == "ppdp" and not isinstance(estimator, ColumnTransformer))
     above |= {id(estimator)}
     for name, inner, leak in _inside(estimator):
@@ -164,11 +164,7 @@ def _walk(estimator: Any, step: str, above: frozenset[int], *, covered: bool) ->
         if leak is None:
             yield from _walk(inner, where, above, covered=covered)
         else:
-            yield _finding(where, inner, leak)
-
-
-def _finding(step: str, what: Any, leak: Leak) -> Finding:
-    return Finding(step, type(what).__name__, *astuple(leak))
+            yield Finding(where, type(inner).__name__, *astuple(leak))
 
 
 Inner = tuple[str, Any, Leak | None]

@@ -1,21 +1,26 @@
-"""Fitted objects of scikit-learn with given numbers, all of kinds that converters to other formats know."""
+"""Fitted objects of scikit-learn with given numbers, all of kinds that converters to other formats know.
+
+For the one step that scikit-learn has no transformer for there is :class:`NormClip`.
+"""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
 from sklearn.decomposition import TruncatedSVD
 from sklearn.impute import SimpleImputer
 from sklearn.model_selection import FixedThresholdClassifier
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, StandardScaler
+from sklearn.utils.validation import validate_data
 
 from ppdp.data.rows import Array
-from ppdp.interop.sklearn.norm_clip import NormClip
+from ppdp.data.statistics import clip_norms
 
 
 def joined(objects: Sequence[Any]) -> Any:
@@ -131,3 +136,57 @@ def with_attributes(estimator: Any, **attributes: Any) -> Any:
     for name, value in attributes.items():
         setattr(estimator, name, value)
     return estimator
+
+
+class NormClip(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+    """Rows that are longer than a norm are shortened to it; missing values stay.
+
+    skl2onnx converts it by its own methods.
+
+    Parameters
+    ----------
+    max_norm : float
+        The largest norm of a row.
+    """
+
+    def __init__(self, max_norm: float = 1.0) -> None:
+        self.max_norm = max_norm
+
+    def fit(self, X: Any, y: Any = None) -> NormClip:
+        """Only the number and names of columns are looked at."""
+        validate_data(self, X, ensure_all_finite=False)
+        return self
+
+    def transform(self, X: Any) -> Array:
+        """Shortened rows."""
+        X = validate_data(self, X, reset=False, dtype=np.float64, ensure_all_finite=False)
+        return np.asarray(clip_norms(X, self.max_norm))
+
+    def onnx_shape_calculator(self) -> Callable[..., None]:
+        """For skl2onnx: what comes out has the type of what comes in."""
+
+        def set_type(operator: Any) -> None:
+            operator.outputs[0].type = type(operator.inputs[0].type)([None, self.n_features_in_])
+
+        return set_type
+
+    def onnx_converter(self) -> Callable[..., None]:
+        """For skl2onnx: ``x -> u min(|x|, R)``, u the direction of x, which no square of a large number enters."""
+
+        def convert(scope: Any, operator: Any, container: Any) -> None:
+            from skl2onnx.algebra import onnx_ops as ops
+
+            version, rows = {"op_version": container.target_opset}, operator.inputs[0]
+            kind = np.float64 if "Double" in type(rows.type).__name__ else np.float32
+            zero, radius = np.zeros(1, kind), np.array([self.max_norm], kind)
+            gaps = ops.OnnxIsNaN(rows, **version)
+            known = ops.OnnxWhere(gaps, zero, rows, **version)
+            even = ops.OnnxLpNormalization(known, axis=1, p=1, **version)
+            direction = ops.OnnxLpNormalization(even, axis=1, p=2, **version)
+            ones = np.ones((self.n_features_in_, 1), kind)
+            length = ops.OnnxMatMul(ops.OnnxMul(known, direction, **version), ones, **version)
+            short = ops.OnnxMul(direction, ops.OnnxMin(length, radius, **version), **version)
+            out = ops.OnnxWhere(gaps, rows, short, output_names=operator.outputs[:1], **version)
+            out.add_to(scope, container)
+
+        return convert

@@ -109,10 +109,6 @@ def _of_columns(step: Any, make: Callable[[Any], Objects]) -> Objects:
     return [plain.on_columns(make(step.columns_), step.columns_, step.n_features_in_)] if step.columns_ else []
 
 
-def _min_max(name: str, step: Any, domain: Domain) -> Objects:
-    return _of_columns(step, lambda at: [plain.range_scaler(step.low_[at], step.high_[at], step.feature_range)])
-
-
 def _standard(name: str, step: Any, domain: Domain) -> Objects:
     def scaled(at: Any) -> Objects:
         mean, scale = step.mean_[at], step.scale_[at]
@@ -234,7 +230,9 @@ STAGES: dict[type, Callable[[str, Any, Domain], Objects]] = {
     transformers.KBinsDiscretizer: _quantiles,
     transformers.MeanImputer: _imputed,
     transformers.MedianImputer: _imputed,
-    transformers.MinMaxScaler: _min_max,
+    transformers.MinMaxScaler: lambda name, step, domain: _of_columns(
+        step, lambda at: [plain.range_scaler(step.low_[at], step.high_[at], step.feature_range)]
+    ),
     transformers.NormClipper: lambda name, step, domain: _norm(step.max_norm_, step.n_features_in_),
     transformers.PCA: _pca,
     transformers.Public: _public,

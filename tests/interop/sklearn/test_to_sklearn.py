@@ -282,7 +282,7 @@ class TestWhatItIs:
         skops = pytest.importorskip("skops.io")
         pipe = fit(RANGES, S.StandardScaler(clip=1.0), S.PCA(2, fit_mode="noisy"), MODEL)
         data = skops.dumps(pipe.release_.to_sklearn())
-        norm = ["ppdp.interop.sklearn.norm_clip.NormClip"]
+        norm = ["ppdp.interop.sklearn.plain_objects.NormClip"]
         assert skops.get_untrusted_types(data=data) == norm
         assert_same(skops.loads(data, trusted=norm), pipe, WILD)
         imputed = skops.dumps(fit(RANGES, S.MeanImputer(), MODEL, X=with_gaps(X)).release_.to_sklearn())
