@@ -125,11 +125,6 @@ def _sharing(n_rows: int, bands: int) -> Rule:
     return rule
 
 
-def _by_label(labels: str) -> Rule:
-    """The rule for one row per key, by what becomes of labels, if the rest of the output follows from the key."""
-    return {"record": _as_a_set, "unanimous": _unless_torn}.get(labels, _ousting(1))
-
-
 @_deletion("deduplication.whole-record", page="deduplication", used_by=("Deduplicator",))
 def whole_record(domain: Domain, distance: Distance, *, raw: bool = False) -> tuple[Domain, Distance]:
     """One copy of every distinct record (label included) is kept.
@@ -174,7 +169,8 @@ def cell_centre(
     rules for labels cost what they cost on whole records.
     """
     _sane_grid(domain, cell, seed)
-    return _decided(domain, distance, _by_label(labels), labels=labels)
+    rules = {"record": _as_a_set, "unanimous": _unless_torn}
+    return _decided(domain, distance, rules.get(labels, _ousting(1)), labels=labels)
 
 
 @_deletion("deduplication.cell-first", page="deduplication", used_by=("GridDeduplicator",))
@@ -357,11 +353,14 @@ def _statement(domain: Domain, *, eta: float, max_cluster: int, low_dimension: b
     )
 
 
-def _largest(domain: Domain, unit: float, *, max_cluster: int, **_: Any) -> float:
-    return max_cluster / unit
-
-
-_crowding = partial(formula, kind="margin", page="clusters", name="crowding", statement=_statement, largest=_largest)
+_crowding = partial(
+    formula,
+    kind="margin",
+    page="clusters",
+    name="crowding",
+    statement=_statement,
+    largest=lambda domain, unit, *, max_cluster, **_: max_cluster / unit,
+)
 
 
 @_crowding("clusters.crowding")

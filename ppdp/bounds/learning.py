@@ -319,12 +319,13 @@ def tweedie_smoothness(
 
     # It increases until the clip begins to bind; beyond it is convex on either side of where the minimum changes over.
     least = max(least_norm, 1e-9 * row_norm)
-    binds = _root(lambda r: slope(r) * r - clip, least, row_norm)
-    changes = _root(lambda r: curvature(r) * r - steep * r - steeper * clip, least, row_norm)
+    sure = {"xtol": 1e-15 * row_norm, "rtol": 1e-14}
+    binds = root_of(lambda r: slope(r) * r - clip, least, row_norm, **sure)
+    changes = root_of(lambda r: curvature(r) * r - steep * r - steeper * clip, least, row_norm, **sure)
     return max(at(r) for r in (binds, max(binds, changes), row_norm))
 
 
-def _root(increasing: Callable[[float], float], low: float, high: float) -> float:
+def root_of(increasing: Callable[[float], float], low: float, high: float, **tolerance: float) -> float:
     """Where a function becomes positive, or the end at which it is closest to that."""
     if increasing(low) >= 0:
         return low
@@ -332,7 +333,7 @@ def _root(increasing: Callable[[float], float], low: float, high: float) -> floa
         return high
     from scipy.optimize import brentq  # not above: every certificate would wait for it
 
-    return float(brentq(increasing, low, high, xtol=1e-15 * high, rtol=1e-14))
+    return float(brentq(increasing, low, high, **tolerance))
 
 
 @mean_gradient(

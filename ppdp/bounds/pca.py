@@ -165,13 +165,11 @@ def centred_rank(domain: Domain, distance: Distance, *, min_gap: float, n_compon
     return out, _moved(domain, distance, out, turn, centre, error)
 
 
-def _gap_id(center: bool) -> str:
-    return "pca.centred-gap" if center else "pca.gap"
-
-
 @_exact(
     "pca.projected",
-    assumes=lambda domain, *, center, n_components, **_: {_gap_id(center)} if n_components < domain.d else set(),
+    assumes=lambda domain, *, center, n_components, **_: (
+        {"pca.centred-gap" if center else "pca.gap"} if n_components < domain.d else set()
+    ),
     releases=("moment", "matrix"),
 )
 def projected_map(

@@ -52,7 +52,11 @@ def draw(
         return _sparse(stream, density, shape) / math.sqrt(n_components * density)
     if family == "rademacher":
         return _signs(stream.random_raw(shape)) / math.sqrt(n_components)
-    entries = _normals(stream, shape) if family == "gaussian" else _centred(stream.random_raw(shape))
+    if family == "gaussian":
+        entries = _normals(stream, shape)
+    else:  # uniform numbers of variance 1
+        bits = stream.random_raw(shape)
+        entries = math.sqrt(3) * _signs(bits) * _uniform(bits)
     entries /= math.sqrt(n_components)
     grid = 2.0 ** -_fineness(n_components)
     return np.rint(entries / grid) * grid if rounded else entries
@@ -93,11 +97,6 @@ def _signs(bits: Bits) -> Array:
 def _uniform(bits: Bits) -> Array:
     """Numbers inside (0, 1), from all but the first bit."""
     return ((bits & np.uint64(2**63 - 1)) >> np.uint64(11)).astype(np.float64) * 2.0**-52 + 2.0**-53
-
-
-def _centred(bits: Bits) -> Array:
-    """Uniform numbers of variance 1."""
-    return math.sqrt(3) * _signs(bits) * _uniform(bits)
 
 
 def _normals(stream: np.random.PCG64, shape: tuple[int, int]) -> Array:

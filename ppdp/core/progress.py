@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from io import StringIO
 from typing import Any, TypeVar
@@ -24,23 +24,23 @@ def progress(items: Sequence[T], description: str) -> Iterator[T]:
 
 
 @contextmanager
-def unseen(yes: bool) -> Iterator[None]:
+def holding(variable: ContextVar[T], value: T) -> Iterator[None]:
+    """In this context a variable has this value."""
+    token = variable.set(value)
+    try:
+        yield
+    finally:
+        variable.reset(token)
+
+
+def unseen(yes: bool) -> AbstractContextManager[None]:
     """In this context no bar is shown, if so: it would tell a private number."""
-    token = _UNSEEN.set(_UNSEEN.get() or yes)
-    try:
-        yield
-    finally:
-        _UNSEEN.reset(token)
+    return holding(_UNSEEN, _UNSEEN.get() or yes)
 
 
-@contextmanager
-def named(step: str) -> Iterator[None]:
+def named(step: str) -> AbstractContextManager[None]:
     """In this context bars begin with the name of a step, which is public."""
-    token = _STEP.set(step)
-    try:
-        yield
-    finally:
-        _STEP.reset(token)
+    return holding(_STEP, step)
 
 
 def paced(blocks: Iterable[T], rows: int, size: int) -> Iterator[T]:

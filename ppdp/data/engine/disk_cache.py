@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppdp.core.private_files import is_of_a_full_disk, private_path
-from ppdp.core.progress import paced
+from ppdp.core.progress import holding, paced
 from ppdp.data.engine.source import BlockSource
 from ppdp.data.parallel import ROOM, in_parallel
 from ppdp.data.rows import Array, Rows
@@ -153,14 +153,9 @@ def fit_memory(n: int, d: int) -> bool:
     return 8 * n * (d + BESIDE) <= ROOM * _SHARE.get()
 
 
-@contextmanager
-def in_place_of(rows: float) -> Iterator[None]:
+def in_place_of(rows: float) -> AbstractContextManager[None]:
     """In this context rows stand for so many times as many, as far as it matters whether they fit memory."""
-    token = _SHARE.set(1 / rows)
-    try:
-        yield
-    finally:
-        _SHARE.reset(token)
+    return holding(_SHARE, 1 / rows)
 
 
 def _in_memory(rows: Stream) -> Rows:

@@ -10,7 +10,7 @@ import functools
 import platform
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import partial, reduce
@@ -23,7 +23,7 @@ import scipy.linalg  # with its library, which is one of the kinds
 from numpy.typing import NDArray
 
 from ppdp import __version__
-from ppdp.core.progress import paced
+from ppdp.core.progress import holding, paced
 from ppdp.data.engine import arrow
 from ppdp.data.engine.source import BlockSource, aligned
 from ppdp.data.parallel import PIECE, alone, kinds, threads_for
@@ -99,14 +99,9 @@ def chosen() -> Workers | None:
     return _CHOSEN.get()
 
 
-@contextmanager
-def read_by(workers: Workers | None) -> Iterator[None]:
+def read_by(workers: Workers | None) -> AbstractContextManager[None]:
     """In this context files are read by this process, or by workers."""
-    token = _CHOSEN.set(workers)
-    try:
-        yield
-    finally:
-        _CHOSEN.reset(token)
+    return holding(_CHOSEN, workers)
 
 
 class TaskSource(BlockSource):

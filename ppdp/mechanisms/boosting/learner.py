@@ -37,11 +37,19 @@ from ppdp.mechanisms.boosting.blocks import (
     of_tables,
     targets_in_windows,
 )
-from ppdp.mechanisms.boosting.first_shapes import first_shape, level
 from ppdp.mechanisms.boosting.losses import ScoreLoss
 from ppdp.mechanisms.boosting.model import SIDE, AdditiveModel, shifted
 from ppdp.mechanisms.boosting.plans import begins_with_shapes
-from ppdp.mechanisms.boosting.shapes import WEIGHT, Posterior, centred, parts, products, table_parts
+from ppdp.mechanisms.boosting.shapes import (
+    WEIGHT,
+    Posterior,
+    centred,
+    first_shape,
+    level,
+    parts,
+    products,
+    table_parts,
+)
 from ppdp.mechanisms.boosting.training import Training
 from ppdp.mechanisms.boosting.trees import as_table, columns_drawn, leaves_of_cells, shifts_drawn, values_of_leaves
 from ppdp.mechanisms.learn.newton import fitted_by_newton
@@ -65,9 +73,7 @@ OWN, OTHER, OF_BASELINE = 0.7, 0.15, 0.3
 SCARCE = 400.0  # `n mu / √(2 d)`, less where the loss is flat, up to which first shapes are doubted, then ever less
 DOUBT_OF_ROUNDS, DOUBT_OF_TABLES = 1.0, 0.3  # rates of exponential distributions of variances, of typical scores
 MOST_HELD = 2**25  # numbers that rows of the linear model have, up to which they are kept in memory
-CHANCE = (
-    0.1  # of a column to be halved by a tree, at least, over that of one that adds as much as columns do on average
-)
+CHANCE = 0.1  # of a column to be halved by a tree, at least, over that of one that adds as much as the average does
 STRAIGHT = 0.5  # correlation with a line, from which on a shape has one beside it
 NODES = np.polynomial.hermite_e.hermegauss(9)
 

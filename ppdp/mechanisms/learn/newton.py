@@ -248,11 +248,6 @@ def _parts(piece: slice, rows: int) -> Iterator[slice]:
     return (slice(start, min(start + rows, piece.stop)) for start in range(piece.start, piece.stop, rows))
 
 
-def _at_once(d: int) -> int:
-    """Rows of a product with d columns that is fast."""
-    return min(BLOCK, max(SMALL // d**2, FEW))
-
-
 def _norms(part: Rows) -> Array:
     assert part.norms is not None
     return part.norms
@@ -287,7 +282,7 @@ def _transformed(A: Array, shift: Array, bound: float, intercept: bool, rows: Ro
         for part in _parts(piece, BLOCK):
             X, mapped = rows.X[part], Z[part]
             products = np.empty(mapped.shape)
-            for few in _parts(slice(0, len(X)), _at_once(rows.d)):
+            for few in _parts(slice(0, len(X)), min(BLOCK, max(SMALL // rows.d**2, FEW))):
                 np.matmul(X[few], A_t, out=products[few])
             by_column(np.add, products, anchored, products)
             np.subtract(products, anchor, out=mapped)

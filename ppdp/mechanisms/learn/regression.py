@@ -54,10 +54,6 @@ class LinearRegressor(TargetModel, LinearModel, RegressorMixin):
         return tags
 
 
-def _same(scores: Array) -> Array:
-    return scores
-
-
 @dataclass(eq=False, repr=False)
 class LinearRegression(BatchModel, FunctionOfTargets, LinearRegressor, Mechanism):
     """Least squares by noisy Newton steps, second moments or noisy gradient descent.
@@ -86,7 +82,7 @@ class LinearRegression(BatchModel, FunctionOfTargets, LinearRegressor, Mechanism
         def curvatures(scores: Array, y: Array | None = None) -> Array:
             return np.ones_like(scores)
 
-        return TrainingLoss(self._residuals, curvatures, curvatures, lambda y: y[:, None], _same, None)
+        return TrainingLoss(self._residuals, curvatures, curvatures, lambda y: y[:, None], np.asarray, None)
 
 
 @dataclass(eq=False, repr=False)

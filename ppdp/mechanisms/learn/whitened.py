@@ -12,9 +12,9 @@ from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import brentq
 from scipy.stats import chi2, qmc
 
+from ppdp.bounds.learning import root_of
 from ppdp.mechanisms.learn.prior import Prior
 
 Array = NDArray[np.float64]
@@ -170,9 +170,12 @@ class Whitening:
             if not self.intercept:
                 return 0.0
             mean, most = self.target_means[0], LARGEST_INTERCEPT
-            return _root(lambda at: float(expected(at, slope).sum() - mean), -most, most)
+            return root_of(lambda at: float(expected(at, slope).sum() - mean), -most, most, xtol=1e-6)
 
-        slope = _root(lambda at: float(expected(level(at), at) @ points[:, 0]) - length, 0.0, loss.largest_slope)
+        def slope_of(at: float) -> float:
+            return float(expected(level(at), at) @ points[:, 0]) - length
+
+        slope = root_of(slope_of, 0.0, loss.largest_slope, xtol=1e-6)
         coef = self.target_covariances * (slope / length if length else 0.0)
         return np.hstack([coef, [[level(slope)]]]) if self.intercept else coef
 
@@ -186,15 +189,6 @@ def _within(low: float, high: float, seen: Array, error: float) -> Array:
     apart, least = (np.abs(where - seen) / max(error, LEAST_ERROR) for where in (points, nearest))
     weights = np.exp((least - apart) * np.minimum(least + apart, LARGEST_EXPONENT) / 2)
     return np.asarray((weights * points).sum(axis=0) / weights.sum(axis=0))
-
-
-def _root(increasing: Callable[[float], float], low: float, high: float) -> float:
-    """Where a function is 0, or the end at which it is nearer to that."""
-    if increasing(low) >= 0:
-        return low
-    if increasing(high) <= 0:
-        return high
-    return float(brentq(increasing, low, high, xtol=1e-6))
 
 
 class NewtonState:

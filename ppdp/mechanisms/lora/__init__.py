@@ -3,7 +3,7 @@
 from ppdp.core.keywords import answering_all
 
 try:
-    from ppdp.mechanisms.lora.export import certified
+    from ppdp.mechanisms.lora.adapter import certified
     from ppdp.mechanisms.lora.training import PrivateLoRA
 except ModuleNotFoundError as error:
     if error.name not in ("torch", "peft", "safetensors"):

@@ -25,10 +25,10 @@ from ppdp.mechanisms.lora.adapter import (
     kept_adapter,
     put_adapter,
     sum_of_steps,
+    write_adapter,
 )
 from ppdp.mechanisms.lora.conditions import Probed, refuse_altered_torch, refuse_inside, told_nothing
 from ppdp.mechanisms.lora.data import Batch, table_of, versions
-from ppdp.mechanisms.lora.export import write_adapter
 from ppdp.mechanisms.lora.gradients import FullGradients, GradientsOfB, Loss
 from ppdp.mechanisms.lora.layers import STAGE, Tensor, covered_layers, mark_trained, refuse, unmark
 from ppdp.mechanisms.lora.plan import make_plan

@@ -13,7 +13,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -24,6 +24,7 @@ from typing import Any, Protocol
 from ppdp.core.adjacency import Adjacency
 from ppdp.core.boundary import outside
 from ppdp.core.names import DEFAULT_DATASET, dataset_name
+from ppdp.core.progress import holding
 from ppdp.exceptions import CompositionWarning, InvalidInput, LedgerError, PpdpError, PrivacyRefusal
 from ppdp.privacy.ledger.privacy_filter import MOST, Entry, total_epsilon
 from ppdp.privacy.loss import PrivacyLoss
@@ -54,9 +55,7 @@ class LedgerLike(Protocol):
 
 
 _LOCK = threading.RLock()
-_OPEN_LEDGERS: list[
-    tuple[LedgerLike, int]
-] = []  # the ledgers whose with-blocks are open, and the threads that opened them
+_OPEN_LEDGERS: list[tuple[LedgerLike, int]] = []  # whose with-blocks are open, and the threads that opened them
 _PAID: ContextVar[bool] = ContextVar("_PAID", default=False)
 _FORKED: list[int] = []  # not empty in a copy of another process
 
@@ -265,14 +264,9 @@ def open_ledger() -> LedgerLike | None:
     return next(iter(innermost.values()))
 
 
-@contextmanager
-def already_charged() -> Iterator[None]:
+def already_charged() -> AbstractContextManager[None]:
     """Fits in this block are parts of something that was charged whole; they are neither charged nor counted again."""
-    token = _PAID.set(True)
-    try:
-        yield
-    finally:
-        _PAID.reset(token)
+    return holding(_PAID, True)
 
 
 def charged_to(own: LedgerLike | None) -> LedgerLike | None:
