@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from inspect import cleandoc
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
@@ -306,11 +306,12 @@ class Mechanism(Answering, BaseEstimator):
         """
         return ()
 
+    _example: ClassVar[Mapping[str, Any]] = {"noise_scale": 1e-3}  # parameters of the example
+
     @classmethod
     def example(cls) -> Any:
         """An instance that can be fitted alone on any data, for contract tests."""
-        parameters: dict[str, Any] = {"noise_scale": 1e-3}
-        return cls(**parameters)
+        return cls(**cls._example)
 
     def query_spec(self, domain: Domain, mu: float | None = None) -> QuerySpec:
         """What is asked of rows with these public facts; ``mu`` is the budget, for defaults that depend on it.
@@ -403,3 +404,8 @@ class Mechanism(Answering, BaseEstimator):
             fix = "use it as the last step of ppdp.Pipeline(..., epsilon=...), or set noise_scale."
             raise MissingBudget("noise_scale is not set.", stage=type(self).__name__, fix=fix)
         return positive("noise_scale", self.noise_scale, self)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self.fills_gaps
+        return tags

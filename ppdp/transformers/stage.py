@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.sparse import issparse
@@ -79,10 +79,12 @@ class Stage(Answering, BaseEstimator):
     leakage = "high", "unknown: assume that it leaks everything"
     needs_y = False
 
+    _example: ClassVar[Mapping[str, Any]] = {}  # parameters of the example, where it needs some
+
     @classmethod
     def example(cls) -> Any:
         """An instance that works on any numeric data, for contract tests."""
-        return cls()
+        return cls(**cls._example)
 
     def declarations(self) -> tuple[str, ...]:
         """What the stability map takes from the user's word, in public words."""

@@ -120,10 +120,7 @@ class GradientBoosting(Explained, SharedDocstring, Supervised):
     weighs = True
     fills_gaps = True
     takes_codes = True
-
-    @classmethod
-    def example(cls) -> Any:
-        return cls(max_bins=16, max_iter=1, interaction_cst="no_interactions", noise_scale=1e-3)
+    _example: ClassVar = {"max_bins": 16, "max_iter": 1, "interaction_cst": "no_interactions", "noise_scale": 1e-3}
 
     def _of_loss(self, domain: Domain) -> dict[str, Any]:
         """Parameters of the formula that follow from loss and labels."""
@@ -295,11 +292,6 @@ class GradientBoosting(Explained, SharedDocstring, Supervised):
     def _scores_of(self, codes: list[Codes]) -> Array:
         scores = np.column_stack([model.scores(codes) for model in self.models_])
         return np.asarray(scores[:, 0] if len(self.models_) == 1 else scores)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()  # type: ignore[misc]
-        tags.input_tags.allow_nan = True
-        return tags
 
 
 def _cells_of(question: QuerySpec) -> CellGrid:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,9 +82,7 @@ class KMeans(StandaloneQueryMixin, Mechanism):
             raise AttributeError(f"KMeans has no {name!r}: {_PRIVATE[name]}")
         return super().__getattr__(name)
 
-    @classmethod
-    def example(cls) -> Any:
-        return cls(2, max_iter=1, max_depth=2, noise_scale=1e-3)
+    _example: ClassVar = {"n_clusters": 2, "max_iter": 1, "max_depth": 2, "noise_scale": 1e-3}
 
     def query_spec(self, domain: Domain, mu: float | None = None) -> QuerySpec:
         stage = type(self).__name__

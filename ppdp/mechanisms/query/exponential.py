@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import clone
@@ -81,9 +81,7 @@ class ExponentialMechanism(StandaloneQueryMixin, Mechanism):
     noise_scale: float | None = None
     random_state: Any = None
 
-    @classmethod
-    def example(cls) -> Any:
-        return cls(noise_scale=100.0)
+    _example: ClassVar = {"noise_scale": 100.0}
 
     @property
     def tells_errors(self) -> bool:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -69,9 +69,7 @@ class GaussianSketch(StandaloneQueryMixin, Mechanism):
     def guard(self) -> tuple[str, ...]:
         return () if self.min_eigenvalue is None else ("EigenvalueFloor", "min_eigenvalue")
 
-    @classmethod
-    def example(cls) -> Any:
-        return cls(rank=20, noise_scale=1.0)
+    _example: ClassVar = {"rank": 20, "noise_scale": 1.0}
 
     def query_spec(self, domain: Domain, mu: float | None = None) -> QuerySpec:
         norm = float(domain.require("row_norm", "GaussianSketch"))
@@ -162,10 +160,7 @@ class WishartMechanism(StandaloneQueryMixin, Mechanism):
 
     guard = ("MeanFloor", "min_cosine")
     in_memory = False
-
-    @classmethod
-    def example(cls) -> Any:
-        return cls(rank=20, min_cosine=0.97)
+    _example: ClassVar = {"rank": 20, "min_cosine": 0.97}
 
     def assumptions(self) -> tuple[tuple[str, str], ...]:
         return (("its random matrix and all products are exact", WishartLoss.idealised),)

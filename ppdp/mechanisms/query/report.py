@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any, NoReturn
+from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 from sklearn.base import clone
@@ -94,10 +94,7 @@ class Report(StandaloneQueryMixin, Mechanism):
     in_memory = False  # all of it are sums
     writes_units = True  # of grids, or of ranges that it takes from the stages in front
     typical_rows = "where values are spread evenly over their ranges"
-
-    @classmethod
-    def example(cls) -> Any:
-        return cls(["quantile", "histogram"], noise_scale=1e-3)
+    _example: ClassVar = {"queries": ["quantile", "histogram"], "noise_scale": 1e-3}
 
     def in_units(self, columns: Columns) -> Any:
         domain = Domain(n_features=len(columns.names), feature_names=columns.names)
@@ -289,8 +286,3 @@ class Report(StandaloneQueryMixin, Mechanism):
 
     def _refuse(self, parameter: str, why: str, fix: str) -> NoReturn:
         raise InvalidParameter(why, stage=type(self).__name__, fix=fix, parameter=parameter)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags

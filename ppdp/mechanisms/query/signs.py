@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -95,9 +95,7 @@ class SignMechanism(StandaloneQueryMixin, Mechanism):
     norm_floor: float | None = None
     random_state: Any = None
 
-    @classmethod
-    def example(cls) -> Any:
-        return cls(noise_scale=1.0)
+    _example: ClassVar = {"noise_scale": 1.0}
 
     def query_spec(self, domain: Domain, mu: float | None = None) -> QuerySpec:
         return self.query_spec_at(domain, Distance(replaced=1), mu)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from ppdp.bounds.release import MOST_CATEGORIES
 from ppdp.core.checks import choice, flag, integer, labels, shown
@@ -82,10 +82,7 @@ class CategoryEncoder(Encoder):
     strategy: str | None = None
 
     fills_gaps = True
-
-    @classmethod
-    def example(cls) -> Any:
-        return cls([0, 1, 2])
+    _example: ClassVar = {"categories": [0, 1, 2]}
 
     def column_maps(self, columns: Sequence[Any]) -> tuple[PublicMap, ...]:
         """The position of every label and, unless it is ordinal, a column for every position."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -53,9 +53,7 @@ class ColumnMap(ColumnStage):
     def _start_ranges(self) -> Any:
         return self.ranges
 
-    @classmethod
-    def example(cls) -> Any:
-        return cls(ranges=(-10, 10))
+    _example: ClassVar = {"ranges": (-10, 10)}
 
     @property
     def fills_gaps(self) -> bool:  # type: ignore[override]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -129,9 +129,7 @@ class SelectKBest(Selector):
 
     k: int = 10
 
-    @classmethod
-    def example(cls) -> Any:
-        return cls(2)
+    _example: ClassVar = {"k": 2}
 
     def count(self, d: int) -> int:
         return min(integer("k", self.k, self), d)
@@ -165,9 +163,7 @@ class SelectPercentile(Selector):
 
     percentile: float = 10
 
-    @classmethod
-    def example(cls) -> Any:
-        return cls(70)
+    _example: ClassVar = {"percentile": 70}
 
     def count(self, d: int) -> int:
         return max(1, int(d * number("percentile", self.percentile, self, above=0, most=100) / 100))
@@ -213,10 +209,7 @@ class VarianceThreshold(_Supported, Transformer):
     elementwise = True
     leakage = Selector.leakage
     statistic_names = ("support", "variances")
-
-    @classmethod
-    def example(cls) -> Any:
-        return cls(0.05)
+    _example: ClassVar = {"threshold": 0.05}
 
     def fit_modes(self, domain: Domain, distance: Distance) -> tuple[FitMode, ...]:
         """From a release of means and mean squares, which stages behind it may share."""

@@ -49,10 +49,6 @@ class ColumnSplit(RowWiseTransformer):
 
     statistic_names = ("order", "widths", "norms", "filled")
 
-    @classmethod
-    def example(cls) -> Any:
-        return cls()
-
     def fit_modes(self, domain: Domain, distance: Distance) -> tuple[FitMode, ...]:
         made = {name: list(parts) for name, parts in groupby(domain.layout, key=lambda part: part.name)}
         names = [name for name, _ in self.groups if not domain.layout or name in made]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -116,9 +116,7 @@ class DateEncoder(Encoder):
         "dates in ISO 8601, or format=... as they are written.",
     )
 
-    @classmethod
-    def example(cls) -> Any:
-        return cls((-10, 10))
+    _example: ClassVar = {"ranges": (-10, 10)}
 
     def column_maps(self, columns: Sequence[Any]) -> tuple[PublicMap, ...]:
         """Units since the epoch and, unless there is no range for them, a public scale."""

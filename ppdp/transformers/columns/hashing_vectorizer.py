@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -173,10 +173,7 @@ class HashingVectorizer(Hasher):
 
     improper = ("no text: each argument must be a string or a number", "FeatureHasher(), which takes lists of words.")
     kind = HashedWords
-
-    @classmethod
-    def example(cls) -> Any:
-        return cls(n_features=4, analyzer="char")
+    _example: ClassVar = {"n_features": 4, "analyzer": "char"}
 
     def declarations(self) -> tuple[str, ...]:
         told = replace(HashedWords(1), **{name: getattr(self, name) for name in FUNCTIONS}).declares

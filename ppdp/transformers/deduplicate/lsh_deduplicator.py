@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from hashlib import blake2b
 from itertools import chain
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -91,9 +91,7 @@ class LSHDeduplicator(RowSelector):
     seed: int = 0
     compare: str = "current"
 
-    @classmethod
-    def example(cls) -> Any:
-        return cls(bands=2, mode="simhash")
+    _example: ClassVar = {"bands": 2, "mode": "simhash"}
 
     @property
     def in_memory(self) -> bool:  # type: ignore[override]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin
@@ -59,10 +59,7 @@ class ClusterDistances(ClassNamePrefixFeaturesOutMixin, Transformer):
     chooses = False  # there is one way
     leakage = "high", "where rows lie: a cluster may be one row"
     statistic_names = ("cluster_centers", "reach")
-
-    @classmethod
-    def example(cls) -> Any:
-        return cls(2)
+    _example: ClassVar = {"n_clusters": 2}
 
     def fit_modes(self, domain: Domain, distance: Distance) -> tuple[FitMode, ...]:
         self._norm_of_complete_rows(domain)

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from functools import partial
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -124,10 +124,7 @@ class PCA(Transformer):
     leakage = "low", "means and directions of most variance"
     multiplies_columns = True
     statistic_names = ("components", "mean", "projection")
-
-    @classmethod
-    def example(cls) -> Any:
-        return cls(n_components=1)
+    _example: ClassVar = {"n_components": 1}
 
     def fit_modes(self, domain: Domain, distance: Distance) -> tuple[FitMode, ...]:
         """Exact (assumes an eigengap, moves all rows) and noisy (moves nothing)."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.sparse import issparse
@@ -78,10 +78,7 @@ class RandomProjection(ClassNamePrefixFeaturesOutMixin, RowWiseTransformer):
     takes_sparse = "projects"
     leakage = "none", "nothing: every row is mapped by itself; images of private rows stay private"
     statistic_names = "components", "entry"
-
-    @classmethod
-    def example(cls) -> Any:
-        return cls(n_components=2)
+    _example: ClassVar = {"n_components": 2}
 
     def fit_modes(self, domain: Domain, distance: Distance) -> tuple[FitMode, ...]:
         self._norm_of_complete_rows(domain)

@@ -6,7 +6,7 @@ import math
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,10 +85,11 @@ class Public(RowWiseTransformer):
     rounding: float | None = None
 
     statistic_names = ("norm", "width", "fills")
-
-    @classmethod
-    def example(cls) -> Any:
-        return cls(FunctionTransformer(np.tanh, feature_names_out="one-to-one"), lipschitz=1.0, row_norm=1.0)
+    _example: ClassVar = {
+        "transformer": FunctionTransformer(np.tanh, feature_names_out="one-to-one"),
+        "lipschitz": 1.0,
+        "row_norm": 1.0,
+    }
 
     def __sklearn_clone__(self) -> Any:
         twin = super().__sklearn_clone__()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,10 +72,7 @@ class RowMap(RowWiseTransformer):
 
     bounds_rows = alone_without_bounds = True
     statistic_names = ("low", "high")
-
-    @classmethod
-    def example(cls) -> Any:
-        return cls(np.tanh, out_ranges=(-1, 1), lipschitz=1.0)
+    _example: ClassVar = {"function": np.tanh, "out_ranges": (-1, 1), "lipschitz": 1.0}
 
     def fit_modes(self, domain: Domain, distance: Distance) -> tuple[FitMode, ...]:
         if self.function is not None and not callable(self.function):

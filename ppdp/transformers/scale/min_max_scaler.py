@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -100,10 +100,7 @@ class MinMaxScaler(QuantileScaler, RowWiseTransformer):
     relief = "public ranges"
     statistic_names = ("low", "high", "columns")
     _default_width = 0.5
-
-    @classmethod
-    def example(cls) -> Any:
-        return cls(ranges=(-10, 10))
+    _example: ClassVar = {"ranges": (-10, 10)}
 
     @property
     def leakage(self) -> tuple[str, str]:  # type: ignore[override]
