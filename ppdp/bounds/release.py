@@ -164,11 +164,7 @@ def answer_shape(domain: Domain, *, weighted: bool) -> tuple[int, float]:
 
 
 @formula(
-    "release.mean-and-count",
-    kind="mechanism",
-    page="releases",
-    used_by=("GaussianMechanism",),
-    shape=answer_shape,
+    "release.mean-and-count", kind="mechanism", page="releases", used_by=("GaussianMechanism",), shape=answer_shape
 )
 def mean_and_count(domain: Domain, distance: Distance, *, weighted: bool) -> float:
     """Mean over the public n and, if rows may have weight below 1, √3 R times the share of rows present.

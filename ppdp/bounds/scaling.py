@@ -102,9 +102,7 @@ _scaling = partial(
     row_by_row=True,
 )
 _exact = partial(
-    _scaling,
-    way="exact",
-    assumes=lambda domain, *, conditional, **_: {"scaling.std"} if conditional else set(),
+    _scaling, way="exact", assumes=lambda domain, *, conditional, **_: {"scaling.std"} if conditional else set()
 )
 
 

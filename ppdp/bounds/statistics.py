@@ -99,9 +99,7 @@ STATISTIC_FORMS: OfGroups[StatisticForm] = OfGroups(
             _n_rows,
         ),
         "categories": StatisticForm(
-            "release.categories",
-            lambda _, parameters: (CATEGORY_NUMBERS * sum(parameters["max_categories"]),),
-            _n_rows,
+            "release.categories", lambda _, parameters: (CATEGORY_NUMBERS * sum(parameters["max_categories"]),), _n_rows
         ),
         "modes": StatisticForm("release.modes", lambda _, parameters: (len(parameters["values"]),), _n_rows),
         "clusters": StatisticForm(

@@ -338,15 +338,11 @@ def _points(error: float) -> str:
     return _percent(error).replace(" %", " points")
 
 
-def _named(share: Share) -> str:
-    words = kind_in_words(share.kind)
-    if share.column is None:
-        return f"{words}, in any column" if share.kind in _BY_COLUMN else words
-    return f"{words} {share.column!r}" if share.kind == CLASS else f"{words} in {share.column!r}"
-
-
 def _words(share: Share, found: Diagnostics) -> str:
-    return f"{_named(share)}: {_percent(share.share)} (standard error {_percent(found.error)})"
+    where = ", in any column" if share.kind in _BY_COLUMN else ""
+    if share.column is not None:
+        where = f" {share.column!r}" if share.kind == CLASS else f" in {share.column!r}"
+    return f"{kind_in_words(share.kind)}{where}: {_percent(share.share)} (standard error {_percent(found.error)})"
 
 
 def _percent(share: float) -> str:

@@ -24,13 +24,7 @@ from ppdp.cli.parser import CLUSTERS
 from ppdp.cli.pipeline_file import PipelineFile, import_modules, read_pipeline_file
 from ppdp.cli.planning import planned
 from ppdp.core.progress import unseen
-from ppdp.exceptions import (
-    ExportError,
-    InvalidValue,
-    LedgerError,
-    PpdpError,
-    escaped,
-)
+from ppdp.exceptions import ExportError, InvalidValue, LedgerError, PpdpError, escaped
 
 if TYPE_CHECKING:
     from ppdp.pipeline.release.load import ReleasedPipeline

@@ -41,7 +41,8 @@ def discreet(method: F) -> F:
             with np.errstate(all="ignore"):
                 return method(*given, **named)
         except BaseException as error:  # interrupts as well
-            raised = interrupt_of(error) or (error if _is_told(error) else _untold(error))
+            told = isinstance(error, (PpdpError, *WARNINGS, NotFittedError)) or hasattr(error, _BEFORE_ROWS)
+            raised = interrupt_of(error) or (error if told else _untold(error))
         try:
             del given, named
             raise _bare(raised, handled)
@@ -75,11 +76,6 @@ def suppressed() -> Iterator[None]:
         raise
     except BaseException:
         pass
-
-
-def _is_told(error: BaseException) -> bool:
-    """Whether its words are public: ppdp's own, as of a warning that is raised, or before any row."""
-    return isinstance(error, (PpdpError, *WARNINGS, NotFittedError)) or hasattr(error, _BEFORE_ROWS)
 
 
 def interrupt_of(error: BaseException) -> BaseException | None:

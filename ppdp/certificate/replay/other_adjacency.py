@@ -11,7 +11,7 @@ from ppdp.bounds import lookup
 from ppdp.bounds.release import predicted_apart
 from ppdp.certificate.altered import labels_predicted
 from ppdp.certificate.guarantee import epsilon_at
-from ppdp.certificate.record import Record, StepRecord
+from ppdp.certificate.record import Record
 from ppdp.core.adjacency import Adjacency
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
@@ -88,8 +88,9 @@ def _derived(c: Record, domain: Domain, distance: Distance) -> verify.Spent:
     points: list[verify.Point] = []
     entrance, spent = (domain, distance), verify.Spent()
     for step in c.steps:
-        if c.gate is not None:
-            _check_margins(step, domain, distance)
+        for condition in step.conditions if c.gate is not None else ():  # its noise hides changes of a unit
+            if lookup(condition.formula, "margin")(domain, distance) > condition.unit * (1 + 1e-9):
+                raise _not_covered(f"the margin of {step.name!r} would change by more than its gate hides")
         points.append((domain, distance))
         domain, distance = lookup(step.formula, "stability")(domain, distance, **step.parameters)
         if not verify.close(_facts(domain.to_dict()), _facts(step.domain)):
@@ -110,13 +111,6 @@ def _derived(c: Record, domain: Domain, distance: Distance) -> verify.Spent:
             raise _not_covered(f"the privacy map of {c.mechanism.name!r} fails")
         spent.add(last, verify.mechanism_draws(c.mechanism, domain, distance))
     return spent
-
-
-def _check_margins(step: StepRecord, domain: Domain, distance: Distance) -> None:
-    """The gate's noise hides a neighbour's change of a margin only where that is no larger than it was planned for."""
-    for condition in step.conditions:
-        if lookup(condition.formula, "margin")(domain, distance) > condition.unit * (1 + 1e-9):
-            raise _not_covered(f"the margin of {step.name!r} would change by more than its gate hides")
 
 
 def _facts(domain: Mapping[str, Any]) -> dict[str, Any]:

@@ -16,15 +16,7 @@ from ppdp.bounds import lookup
 from ppdp.bounds.release import KINDS, PURE_SHARES, SHARES, class_names, predicted_apart, share_parameters
 from ppdp.bounds.selection import COUNTED, THRESHOLD, search_allowance, search_loss, selection_loss
 from ppdp.bounds.statistics import STATISTIC_FORMS
-from ppdp.certificate.altered import (
-    HALF,
-    by_counts,
-    deleting,
-    labels_of,
-    labels_predicted,
-    of_a_column,
-    ranged,
-)
+from ppdp.certificate.altered import HALF, by_counts, deleting, labels_of, labels_predicted, of_a_column, ranged
 from ppdp.certificate.record import ConditionRecord, MechanismRecord, Record, ReleaseRecord, SearchRecord, StepRecord
 from ppdp.core.adjacency import Adjacency
 from ppdp.core.distance import Distance

@@ -97,7 +97,8 @@ class Registered:
             deployment["administrative"]["evidence_sources"] = evidence
         told = all(name in deployment[section] for section, names in HUMAN_TIER_3.items() for name in names)
         deployment["administrative"]["tier"] = 3 if told else 2
-        made = {"url_slug": _slug(deployment["basic"]), "deployment": deployment}
+        words = " ".join(map(str, [name, *(one["data_curator_name"] for one in listed), day[:4]])).lower()
+        made = {"url_slug": "-".join(re.findall("[a-z0-9]+", words)), "deployment": deployment}
         check_record(made)
         return made
 
@@ -153,12 +154,6 @@ def _evidence(c: Record) -> dict[str, Any]:
         }
         for name, (title, note) in titles.items()
     }
-
-
-def _slug(basic: Mapping[str, Any]) -> str:
-    curators = [one["data_curator_name"] for one in basic["data_curators"]]
-    words = " ".join(map(str, [basic["name"], *curators, basic["publication_date"][:4]])).lower()
-    return "-".join(re.findall("[a-z0-9]+", words))
 
 
 def _joined(known: dict[str, Any], further: Mapping[str, Any]) -> dict[str, Any]:

@@ -24,14 +24,7 @@ from ppdp.transformers.columns.categories import (
     is_gap,
 )
 from ppdp.transformers.columns.features import PolynomialTerms
-from ppdp.transformers.columns.maps import (
-    Binarized,
-    Binned,
-    FillConstant,
-    Normalised,
-    PublicMap,
-    RangeScale,
-)
+from ppdp.transformers.columns.maps import Binarized, Binned, FillConstant, Normalised, PublicMap, RangeScale
 
 
 def _names(columns: Any) -> list[Any]:

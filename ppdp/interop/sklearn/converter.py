@@ -21,14 +21,7 @@ from ppdp.interop.sklearn.entrance_ranges import (
 )
 from ppdp.interop.sklearn.models import CLUSTERS
 from ppdp.interop.sklearn.steps import Step, is_word
-from ppdp.interop.sklearn.trees import (
-    TREES,
-    as_codes,
-    holds_codes,
-    numbers_of_categories,
-    only_trees,
-    told_of_columns,
-)
+from ppdp.interop.sklearn.trees import TREES, as_codes, holds_codes, numbers_of_categories, only_trees, told_of_columns
 from ppdp.transformers import MinMaxScaler, NormClipper, RobustScaler, StandardScaler
 from ppdp.transformers.columns.categories import OneHot, ReleasedCategories
 from ppdp.transformers.columns.column_group import ColumnGroup, NamedGroup
@@ -184,10 +177,7 @@ class Converter:
         """The public stage of these blocks, in which codes of categories stay as they are if they may."""
         finished = tuple(
             self._finished(
-                block,
-                _group_of(block) in gappy,
-                notes,
-                codes=(codes or self._averages(block)) and holds_codes(block),
+                block, _group_of(block) in gappy, notes, codes=(codes or self._averages(block)) and holds_codes(block)
             )
             for block in blocks
         )
@@ -207,8 +197,7 @@ class Converter:
     def _filled_later(self, rest: list[Step]) -> bool:
         """Whether a step behind the entrance fills missing values."""
         filling = any(role_of(step) == "imputer" or getattr(step.estimator, "fills_gaps", False) for step in rest)
-        filling = filling or only_trees(rest)
-        return filling and self.facts.domain.max_missing != 0
+        return (filling or only_trees(rest)) and self.facts.domain.max_missing != 0
 
     def _finished(self, block: ColumnGroup, gaps: bool, notes: list[str], *, codes: bool) -> ColumnGroup:
         """The block with what bounds it, and without missing values that nothing else fills; additions are noted."""
@@ -240,8 +229,10 @@ class Converter:
         made = self._late_map(step) if made is None else made
         if role in ("components", "projection") and self.units == "ranges":
             step.changed.append("of columns that public ranges have scaled")
-        if step.kind in CLUSTERS:
-            self._around_centers(step)
+        if step.kind in CLUSTERS:  # distances, which no rotation changes, in units that every step behind them sees
+            if self.rescaled:
+                step.changed.append(_WEIGH_OTHERWISE)
+            self.units, self.rescaled, self.shifted, self.projected = "own", False, False, None
         elif role == "components":
             self._components(step, made)
         elif role in ("selector", "label means"):
@@ -317,12 +308,6 @@ class Converter:
             self._check_components(step)
         if self.shifted and not getattr(made, "fit_intercept", True):
             step.changed.append("it learns no intercept from rows that are not centred, as scikit-learn's PCA has them")
-
-    def _around_centers(self, step: Step) -> None:
-        """Distances, which no rotation changes, in units that every step behind them sees."""
-        if self.rescaled:
-            step.changed.append(_WEIGH_OTHERWISE)
-        self.units, self.rescaled, self.shifted, self.projected = "own", False, False, None
 
     def _grown(self, step: Step, made: Any) -> None:
         """What trees see that scikit-learn's do not."""

@@ -87,10 +87,7 @@ def quantile_splines(step: Step, facts: DeclaredFacts) -> Any:
     return transformers.SplineTransformer(given["n_knots"], given["degree"], given["include_bias"])
 
 
-QUANTILES = {
-    "KBinsDiscretizer": ("strategy", quantile_bins),
-    "SplineTransformer": ("knots", quantile_splines),
-}
+QUANTILES = {"KBinsDiscretizer": ("strategy", quantile_bins), "SplineTransformer": ("knots", quantile_splines)}
 """By class: the parameter that may ask for quantiles of the rows, and what releases them."""
 _PARTS = 20
 

@@ -15,14 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ppdp.bounds.boosting import (
-    GROUPS,
-    MOST_PAIRED,
-    WINDOW,
-    WINDOWS,
-    diameter,
-    linear_of,
-)
+from ppdp.bounds.boosting import GROUPS, MOST_PAIRED, WINDOW, WINDOWS, diameter, linear_of
 from ppdp.bounds.boosting import LOSSES as LINEAR
 from ppdp.core.progress import progress
 from ppdp.data.cell_grid import Codes
@@ -40,16 +33,7 @@ from ppdp.mechanisms.boosting.blocks import (
 from ppdp.mechanisms.boosting.losses import ScoreLoss
 from ppdp.mechanisms.boosting.model import SIDE, AdditiveModel, shifted
 from ppdp.mechanisms.boosting.plans import begins_with_shapes
-from ppdp.mechanisms.boosting.shapes import (
-    WEIGHT,
-    Posterior,
-    centred,
-    first_shape,
-    level,
-    parts,
-    products,
-    table_parts,
-)
+from ppdp.mechanisms.boosting.shapes import WEIGHT, Posterior, centred, first_shape, level, parts, products, table_parts
 from ppdp.mechanisms.boosting.training import Training
 from ppdp.mechanisms.boosting.trees import as_table, columns_drawn, leaves_of_cells, shifts_drawn, values_of_leaves
 from ppdp.mechanisms.learn.newton import fitted_by_newton

@@ -10,11 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ppdp.bounds.boosting import (
-    TARGET_CELLS,
-    AnswerFactors,
-    answers,
-)
+from ppdp.bounds.boosting import TARGET_CELLS, AnswerFactors, answers
 from ppdp.bounds.queries import counting_step
 from ppdp.bounds.release import TAIL_CELLS
 from ppdp.data.cell_grid import CellGrid

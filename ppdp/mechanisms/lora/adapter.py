@@ -58,7 +58,8 @@ def configuration_of(model: Any, adapter: str, rank: int | None) -> dict[str, An
 
     :class:`InvalidParameter` if it has no form in JSON.
     """
-    config = {name: _plain(value) for name, value in model.peft_config[adapter].to_dict().items()}
+    given = model.peft_config[adapter].to_dict().items()
+    config = {name: sorted(value) if isinstance(value, (set, frozenset)) else value for name, value in given}
     base = model.get_base_model()
     config["inference_mode"] = True
     config["base_model_name_or_path"] = config["base_model_name_or_path"] or vars(base).get("name_or_path") or None
@@ -86,10 +87,6 @@ def files_of(config: Mapping[str, Any], layers: Sequence[Layer], matrices: Matri
 def described(files: Mapping[str, bytes]) -> str:
     """A hash of the files, by name."""
     return hashed(json.dumps({name: hashed(data) for name, data in files.items()}, sort_keys=True).encode())
-
-
-def _plain(value: Any) -> Any:
-    return sorted(value) if isinstance(value, (set, frozenset)) else value
 
 
 def _of_rank(rank: int) -> dict[str, Any]:

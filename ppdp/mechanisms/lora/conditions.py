@@ -136,7 +136,10 @@ class Probed:
             "modes of torch": [id(one) for one in modes()],
             "modules": [(id(module), type(module), vars(module).get("forward")) for module in modules],
             "hooks": hooks,
-            "the adapter's status": [_status(layer.module, self.adapter) for layer in self.layers],
+            "the adapter's status": [
+                (one.merged, one.disable_adapters, tuple(one.active_adapters), one.scaling.get(self.adapter))
+                for one in (layer.module for layer in self.layers)
+            ],
             "types or places of weights": about,
         }
 
@@ -149,11 +152,6 @@ class Probed:
 
     def _weights(self) -> Fingerprint:
         return fingerprint(layer.trained for layer in self.layers)
-
-
-def _status(module: Any, adapter: str) -> tuple[Any, ...]:
-    """Whether an adapter takes part in a forward pass, and by how much."""
-    return module.merged, module.disable_adapters, tuple(module.active_adapters), module.scaling.get(adapter)
 
 
 def arithmetic() -> tuple[Any, ...]:

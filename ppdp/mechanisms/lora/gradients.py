@@ -282,11 +282,7 @@ def _by_example(values: Tensor, n: int) -> Tensor:
 
 
 def backward(
-    model: nn.Module,
-    loss: Loss,
-    found: Gradients,
-    batch: Mapping[str, Tensor],
-    only: int | None = None,
+    model: nn.Module, loss: Loss, found: Gradients, batch: Mapping[str, Tensor], only: int | None = None
 ) -> Tensor:
     """Run forward and backward, which leaves the examples' gradients in ``found``; the losses of all examples.
 

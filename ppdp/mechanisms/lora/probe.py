@@ -179,7 +179,8 @@ class Probe:
         for layer, one in zip(self._layers, true):
             same = layer.shaped(found.total(layer)).double()
             other = torch.zeros_like(same) if one is None else one.double()
-            if not (same - other).norm() <= ADDED_UP[self._coarse] * max(same.norm(), other.norm()) + _least(same):
+            rounded = 1e-6 * max(1.0, float(same.numel()) ** 0.5)
+            if not (same - other).norm() <= ADDED_UP[self._coarse] * max(same.norm(), other.norm()) + rounded:
                 what = "its weights are used elsewhere as well, or something changes gradients"
                 refuse(f"the gradient of {layer.name} is not autograd's: {what}.", "other target_modules.")
 
@@ -189,7 +190,3 @@ def _alike(examples: Mapping[str, Tensor]) -> list[str]:
     same = {name: bool((one == one[:1]).all()) for name, one in examples.items()}
     differ = {one.shape for name, one in examples.items() if not same[name]}
     return sorted(name for name, one in examples.items() if same[name] and one.shape not in differ)
-
-
-def _least(one: Tensor) -> float:
-    return 1e-6 * max(1.0, float(one.numel()) ** 0.5)

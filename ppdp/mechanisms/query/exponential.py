@@ -186,16 +186,12 @@ class ExponentialMechanism(StandaloneQueryMixin, Mechanism):
             return []
         scale = self.own_noise_scale()
         where, sizes = question.parameters["columns"], question.parameters["sizes"]
-        lost = (f"its rank misses by at most {_lost(scale, m):.4g} rows more than the best candidate's" for m in sizes)
+        worst = [scale * math.log(20 * m) for m in sizes]  # P(loss >= s (log m + t)) <= exp(-t)
+        lost = (f"its rank misses by at most {most:.4g} rows more than the best candidate's" for most in worst)
         noted = columns.at(where).noted(*(f"{words} in 95 % of runs" for words in lost))
         quantiles = Answers.of(f"quantile {self.q:g}", noted, self.quantile_, math.nan)
         raw = [columns.raw_value(column, value) for column, value in zip(where, self.quantile_)]
         return [replace(quantiles, raw=np.array(raw))]
-
-
-def _lost(noise_scale: float, candidates: int) -> float:
-    """What a choice has less than the best candidate, in 95 % of runs: ``P(loss >= s (log m + t)) <= exp(-t)``."""
-    return noise_scale * math.log(20 * candidates)
 
 
 def _candidates(question: QuerySpec) -> list[Array]:
