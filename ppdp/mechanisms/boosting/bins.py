@@ -18,27 +18,13 @@ MOST_BINS = 64, 256  # of a column, whatever the noise
 
 @dataclass(frozen=True, slots=True)
 class Bins:
-    """Runs of cells of one column, each of about as many rows as the noise allows to be told.
+    """Runs of cells of one column, each of about as many rows as the noise allows to be told."""
 
-    Attributes
-    ----------
-    starts : ndarray of shape (n_bins,)
-        First cell of each; the last bin is that of missing values.
-    of_cells : ndarray of shape (n_cells,)
-        Bin of each cell.
-    shares : ndarray of shape (n_bins,)
-        Released shares of the rows.
-    places : ndarray of shape (n_bins,)
-        Middle of each in its column, -1 to 1.
-    ordered : bool
-        Whether neighbouring bins have neighbouring values.
-    """
-
-    starts: Codes
-    of_cells: Codes
-    shares: Array
-    places: Array
-    ordered: bool
+    starts: Codes  # first cell of each; the last bin is that of missing values
+    of_cells: Codes  # bin of each cell
+    shares: Array  # released shares of the rows
+    places: Array  # middle of each in its column, -1 to 1
+    ordered: bool  # whether neighbouring bins have neighbouring values
 
     @classmethod
     def of(cls, counts: Array, noise: float, places: Array | None) -> Bins:

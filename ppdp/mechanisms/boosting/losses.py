@@ -28,17 +28,10 @@ class ScoreLoss(ABC):
 
     All that depends on released numbers is in its fields; methods say what follows for a row from its target ``y`` (the
     code of its class) and score.
-
-    Attributes
-    ----------
-    windows : bool
-        Whether rounds ask how many targets are near what is predicted.
-    curved : bool
-        Whether the label that is expected is no straight line in the score.
     """
 
-    windows: ClassVar[bool] = False
-    curved: ClassVar[bool] = True
+    windows: ClassVar[bool] = False  # whether rounds ask how many targets are near what is predicted
+    curved: ClassVar[bool] = True  # whether the label that is expected is no straight line in the score
 
     @abstractmethod
     def labels(self, y: Array, label: int) -> Array:

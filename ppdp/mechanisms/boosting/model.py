@@ -192,18 +192,10 @@ def shifted(halves: Codes, shift: int) -> Codes:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """What several columns add together.
+    """What several columns add together."""
 
-    Attributes
-    ----------
-    groups : mapping of int to ndarray of int
-        Of each column, in the order of the axes, the group of every cell.
-    values : ndarray
-        What groups add.
-    """
-
-    groups: Mapping[int, Codes]
-    values: Array
+    groups: Mapping[int, Codes]  # of each column, in the order of the axes, the group of every cell
+    values: Array  # what groups add
 
     def of(self, codes: list[Codes]) -> Array:
         """What is added to rows in these cells."""

@@ -257,32 +257,14 @@ def level(loss: ScoreLoss, rate: float, shape: Array, shares: Array) -> float:
 
 def first_shape(
     loss: ScoreLoss,
-    bins: Bins,
-    sums: tuple[Array, Array],
-    spread: Array,
-    given: tuple[float, float, int],
-    kernels: Sequence[Array],
-    scarcity: float,
+    bins: Bins,  # of the column
+    sums: tuple[Array, Array],  # labels in each bin, and weights of the rows
+    spread: Array,  # covariance of the noise on either
+    given: tuple[float, float, int],  # mean label, weight of all rows, and how many other labels there are
+    kernels: Sequence[Array],  # as of :meth:`~Posterior.of`
+    scarcity: float,  # 1 where rows are few beside noise, else less: first shapes are doubted less, and go further
 ) -> tuple[Posterior, Array, Callable[[], tuple[Posterior, Array]]]:
-    """What noisy labels in bins say of a shape of scores, and the shape; and what gives both for one that is a line.
-
-    Parameters
-    ----------
-    loss : ScoreLoss
-        The loss.
-    bins : Bins
-        Bins of the column.
-    sums : tuple of two ndarray of shape (n_bins,)
-        Labels, and weights of the rows.
-    spread : ndarray of shape (n_bins, n_bins)
-        Covariance of the noise on either.
-    given : tuple of (float, float, int)
-        Mean label, weight of all rows, and how many other labels there are.
-    kernels : sequence of ndarray of shape (n_bins, n_bins)
-        As of :meth:`~Posterior.of`.
-    scarcity : float
-        1 where rows are few beside noise, else less: first shapes are doubted less, and go further.
-    """
+    """What noisy labels in bins say of a shape of scores, and the shape; and what gives both for one that is a line."""
     (rate, n_rows, others), doubt = given, max(DOUBT * scarcity, WEIGHT)
     rows, shape, (labels, weights) = n_rows * bins.shares, np.zeros(bins.count), sums
     least = LEAST_SLOPE * float(loss.rise(np.array([loss.score(rate)]))[0])

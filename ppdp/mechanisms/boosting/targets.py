@@ -17,21 +17,11 @@ LEAST_SPREAD = 1e-6  # of what is left of the range
 
 @dataclass(frozen=True, slots=True)
 class TargetDistribution:
-    """Distribution function of the targets.
+    """Distribution function of the targets."""
 
-    Attributes
-    ----------
-    edges : ndarray of shape (n_cells + 1,)
-        Ends of the cells, -1 to 1.
-    below : ndarray of shape (n_cells + 1,)
-        Share of the rows below each, 0 to 1.
-    error : float
-        Standard error of such a share, about.
-    """
-
-    edges: Array
-    below: Array
-    error: float
+    edges: Array  # ends of the cells, -1 to 1
+    below: Array  # share of the rows below each, 0 to 1
+    error: float  # standard error of such a share, about
 
     @classmethod
     def of(cls, counts: Array, edges: Array, error: float = 0.0) -> TargetDistribution:

@@ -65,22 +65,15 @@ def as_table(columns: Sequence[int], values: Array, n_columns: int) -> tuple[Cod
     return halved, levels.reshape(2 ** halved[halved > 0])
 
 
-def values_of_leaves(sums: Array, curvature: Array, labels: Array, noise: float, unseen: float, least: float) -> Array:
-    """What leaves add, most likely: on every level nodes differ from those above them by a variance of their own.
-
-    Parameters
-    ----------
-    sums : ndarray of shape (n_leaves,)
-        Sums of gradients.
-    curvature : ndarray of shape (n_leaves,)
-        By how much they fall where a leaf adds 1 more, with noise.
-    labels : ndarray of shape (n_leaves,)
-        Variances of sums that come of labels, with noise.
-    noise, unseen : float
-        Standard deviations of the noise on sums and on curvatures.
-    least : float
-        Evidence from which on a level is followed.
-    """
+def values_of_leaves(
+    sums: Array,  # of gradients, in every leaf
+    curvature: Array,  # by how much they fall where a leaf adds 1 more, with noise
+    labels: Array,  # variances of sums that come of labels, with noise
+    noise: float,  # standard deviation of the noise on sums
+    unseen: float,  # and on curvatures
+    least: float,  # evidence from which on a level is followed
+) -> Array:
+    """What leaves add, most likely: on every level nodes differ from those above them by a variance of their own."""
     values, depth = np.zeros(1), len(sums).bit_length() - 1
     for level in range(1, depth + 1):
         below = 2 ** (depth - level)

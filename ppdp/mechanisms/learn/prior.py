@@ -22,19 +22,11 @@ SPREADS = (0.5, 1.0, 2.0)  # standard deviations of norms that are usual, in bin
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Prior:
-    """What is known before steps are made of rows that are centred and end in a constant.
+    """What is known before steps are made of rows that are centred and end in a constant."""
 
-    Attributes
-    ----------
-    means, deviations : ndarray of shape (d + 1,)
-        Of the coefficients, the intercept last.
-    moments : ndarray of shape (d, d)
-        Second moments of rows, 0 where they are not known.
-    """
-
-    means: Array
+    means: Array  # of the coefficients, the intercept last
     deviations: Array
-    moments: Array
+    moments: Array  # second moments of rows, of shape (d, d); 0 where they are not known
 
     def believed(self, released: Array, noise: float, unit: float) -> tuple[Array, float]:
         """Released moments with those that are known in their place, others as far as they are no noise; and noise."""
