@@ -33,8 +33,7 @@ from ppdp.exceptions import InvalidParameter
 from ppdp.testing.neighbours import Pair, World, allowances, inhabited, measured
 from ppdp.transformers.fit_mode import FitMode
 
-Uses = Mapping[str, tuple[float, float]]
-"""For each quantity what a pair of datasets attains, and what is claimed."""
+Uses = Mapping[str, tuple[float, float]]  # for each quantity what a pair of datasets attains, and what is claimed
 Bound = float | Callable[[Array, Array], float]
 
 SHARES = {"lower", "upper"}  # of the rows: no lengths

@@ -17,8 +17,7 @@ from ppdp.core.domain import Domain
 from ppdp.data.rows import Array, Rows
 from ppdp.exceptions import InvalidParameter
 
-Answer = tuple[Any, NDArray[Any] | None]
-"""Rows, and which ones they are: positions or a mask; None for all."""
+Answer = tuple[Any, NDArray[Any] | None]  # rows, and which ones they are: positions or a mask; None for all
 
 RESOLUTION = 1e-9  # of code that computes in float64
 FITTED = "fit_transform", "fit_resample"

@@ -27,8 +27,7 @@ from ppdp.privacy.noise.sampler import Noise
 from ppdp.testing.confidence import check_confidence
 
 SEEDED = "random_state", "anyone who knows the seed knows the noise; the audit draws its own from the operating system"
-ROWS = (12, 20, 30, 50, 100, 200, 500, 1000, 2000, 5000, 10_000)
-"""Numbers of rows that are tried for a plan to attack."""
+ROWS = (12, 20, 30, 50, 100, 200, 500, 1000, 2000, 5000, 10_000)  # numbers of rows that are tried for a plan to attack
 
 _TRIED = 10  # pairs and runs that are timed
 _CLIMBING = 2.0  # a pair that is climbed to costs about so many drawn ones

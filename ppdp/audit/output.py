@@ -25,8 +25,7 @@ from ppdp.testing.confidence import check_confidence, epsilon_at_least
 
 NOTHING_TOLD = "no event that was tried tells the two datasets apart"
 
-CHOOSING = 0.2
-"""Share of the runs that choose statistics and thresholds."""
+CHOOSING = 0.2  # share of the runs that choose statistics and thresholds
 
 LEAST_RUNS = 4 * SLICE
 

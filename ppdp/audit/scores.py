@@ -23,8 +23,7 @@ _QUANTILES = np.concatenate([[0.002, 0.01], np.linspace(0.03, 0.97, 29), [0.99, 
 _MOST_TRAINING = 50_000  # outcomes of each side that a classifier is trained on
 
 
-Score = Callable[[Array], Array]
-"""From outcomes of shape (runs, 1 + width) to numbers of shape (runs,)."""
+Score = Callable[[Array], Array]  # from outcomes of shape (runs, 1 + width) to numbers of shape (runs,)
 
 
 def scores(left: Array, right: Array, exact: tuple[Array, Array, int] | None) -> dict[str, Score]:

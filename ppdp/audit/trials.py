@@ -23,11 +23,9 @@ from ppdp.data.rows import Array
 from ppdp.exceptions import InvalidParameter
 from ppdp.privacy.noise.sampler import Noise
 
-SLICE = 500
-"""Runs on each dataset in one slice."""
+SLICE = 500  # runs on each dataset in one slice
 
-MOST_RUNS = 10**9
-"""On both datasets together."""
+MOST_RUNS = 10**9  # on both datasets together
 
 _SURE = 64  # bits: chance makes what is refused once in so many
 

@@ -262,8 +262,7 @@ def bands_weights(
     return _decided(domain, distance, _sharing(domain.n, bands), raw=raw)
 
 
-KISSING = {1: 2, 2: 6, 3: 12}
-"""Most clusters that one row can destroy, by dimension."""
+KISSING = {1: 2, 2: 6, 3: 12}  # most clusters that one row can destroy, by dimension
 
 
 def reach(low_dimension: bool) -> int:

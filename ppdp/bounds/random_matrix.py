@@ -17,8 +17,7 @@ Bits = NDArray[np.uint64]
 
 FAMILIES = ("gaussian", "uniform", "rademacher", "sparse", "oporp")
 BINS = ("balanced", "fixed", "variable")
-MOST_ENTRIES, MOST_COLUMNS = 2**26, 2**22
-"""Of the largest matrix whose norms are computed."""
+MOST_ENTRIES, MOST_COLUMNS = 2**26, 2**22  # of the largest matrix whose norms are computed
 EXACT = 53  # integers up to 2^53 are float64 numbers
 CROWDED, FEW = 4, 32
 FINE = 10  # entries of standard deviation 1 are multiples of 2^-10 or less

@@ -191,8 +191,7 @@ _grid = partial(
     formula, kind="stability", page="quantization", way="public", used_by=("GridQuantizer",), gaps=True, row_by_row=True
 )
 
-FINEST = 1e-9
-"""Smallest side of a cell, in units of ``row_norm``: numbers of cells stay exact in float64."""
+FINEST = 1e-9  # smallest side of a cell, in units of ``row_norm``: numbers of cells stay exact in float64
 
 
 def _norms(domain: Domain, cell: float) -> tuple[float, float]:

@@ -19,8 +19,7 @@ from ppdp.privacy.losses import GaussianSigns, JointSigns, LaplaceSigns, Randomi
 LEAST_FLIP = 2.0**-20
 """No sign is kept with more certainty; below, floats would tell flips of different numbers apart too well."""
 
-MOST_SIGNS, MOST_SUMMED = 2**20, 2**17
-"""Of a row under ``signs.angle``, and columns of such a row."""
+MOST_SIGNS, MOST_SUMMED = 2**20, 2**17  # of a row under ``signs.angle``, and columns of such a row
 
 _LARGEST = math.log(1 / LEAST_FLIP - 1)  # the privacy loss of one sign is never more
 _PRECISION = 2.0**-30  # of a flip's logarithm, on both sides together; 2^-31 is proved

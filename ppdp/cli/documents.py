@@ -38,8 +38,7 @@ _GONE = {
     "ledger": "leave it out and pass --ledger PATH.",
     "random_state": "leave it out: seeded noise protects no one, so it is never exported.",
 }
-_OF_COLUMNS = ("drop", "categories", "one_hot")
-"""Keys of [data] in files of earlier versions."""
+_OF_COLUMNS = ("drop", "categories", "one_hot")  # keys of [data] in files of earlier versions
 
 
 def schema() -> dict[str, Any]:

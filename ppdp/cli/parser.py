@@ -29,8 +29,7 @@ _SHARED = {
 }  # what stands in front of a command's own text
 
 _texts = tomllib.loads(files("ppdp.cli").joinpath("manual.toml").read_text(encoding="utf-8"))
-CLUSTERS = "dask", "ray"
-"""Engines that read rows on other processes."""
+CLUSTERS = "dask", "ray"  # engines that read rows on other processes
 
 MANUAL = {
     command: "\n".join([*(_texts["shared"][part] for part in _SHARED.get(command, ())), own])

@@ -25,8 +25,7 @@ _ELSEWHERE = {
 _DEFAULT_MARKERS = ("NA", "N/A", "NaN", "nan", "null", "NULL")
 
 
-COLUMNS = "columns"
-"""The table that declares every column, and the name of the step that reads them so."""
+COLUMNS = "columns"  # the table that declares every column, and the name of the step that reads them so
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,12 +13,10 @@ from typing import Any
 
 import numpy as np
 
-Value = tuple[str, str, str]
-"""Name, value, and "declared" or "default"."""
+Value = tuple[str, str, str]  # name, value, and "declared" or "default"
 
 EVERY_COLUMN = "every column"
-PRIVATE = "private"
-"""What stands for a public fact that nobody knows."""
+PRIVATE = "private"  # what stands for a public fact that nobody knows
 
 RANGES = {"ranges": "range of", "out_ranges": "range of what comes out in"}
 WORDS = {

@@ -28,11 +28,9 @@ from ppdp.privacy.subsampling import Profile, gaussian_profile, poisson_profiles
 
 Floats = NDArray[np.float64]
 
-INTERVAL = 2.0**-13
-"""Default distance of neighbouring grid points; a power of two, so that multiples are exact."""
+INTERVAL = 2.0**-13  # default distance of neighbouring grid points; a power of two, so that multiples are exact
 
-LEAST_DELTA = 1e-10
-"""Fourier transforms are too coarse for a smaller delta."""
+LEAST_DELTA = 1e-10  # Fourier transforms are too coarse for a smaller delta
 
 _FFT_ERROR, _FFT_ERROR_PER_STEP = 1e-12, 2e-16  # of a delta; measured: 5e-17 per composed step
 _INFLATION = 1 + 1e-7  # of a profile: more than evaluating it and differencing it can lose

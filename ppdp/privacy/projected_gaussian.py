@@ -21,8 +21,7 @@ from ppdp.privacy.batch_distributions import log_sum
 
 Floats = NDArray[np.float64]
 
-MOST_SAMPLED = 512
-"""Orders up to which sampling is accounted for."""
+MOST_SAMPLED = 512  # orders up to which sampling is accounted for
 
 _CELLS = 2**13  # of a law
 _LOST = 1e-18  # probability beyond its cells, at each end and each time two of them are added

@@ -13,8 +13,7 @@ from ppdp.data.rows import Array, Rows
 from ppdp.data.statistics import clip_norms, row_norms
 
 Random = np.random.Generator
-PROBED = 1000
-"""Most columns of which all changes are tried."""
+PROBED = 1000  # most columns of which all changes are tried
 
 
 def most_moves(moves: Moves | None) -> dict[str, float]:

@@ -25,8 +25,7 @@ EXCESS = 1 + 1e-9  # what rounding may add to a bound
 DRIFTS = 0.7  # share of pairs whose change of a row is drawn at the corners of what is allowed
 MARGIN_EXCESS = 1 + 1e-6  # what the gate allows for
 ROUNDING = 1e-12  # of weights and lengths that are pulled back to what is allowed
-Pair = tuple[Rows, Rows]
-"""Two datasets; slot i of the one belongs to slot i of the other."""
+Pair = tuple[Rows, Rows]  # two datasets; slot i of the one belongs to slot i of the other
 
 
 @dataclass(frozen=True, slots=True)

@@ -258,8 +258,7 @@ def _changes_its_gap(n: int, d: int, scales: Scales, rng: Random) -> tuple[Array
     return _stacked(n, (first, 1), (rest, n)), row
 
 
-GAPPED: tuple[Neighbours, ...] = (_changes_its_gap,)
-"""Of two columns at least; the first row may have gaps."""
+GAPPED: tuple[Neighbours, ...] = (_changes_its_gap,)  # of two columns at least; the first row may have gaps
 
 
 def _none_one_all(n: int, d: int, rng: Random) -> NDArray[np.bool_]:

@@ -57,8 +57,7 @@ class Exclusion(Enum):
     )
 
 
-STOPS = Exclusion.INVALID_VALUES, Exclusion.NO_ID, Exclusion.TOO_MANY_ROWS
-"""Those of a run that stops."""
+STOPS = Exclusion.INVALID_VALUES, Exclusion.NO_ID, Exclusion.TOO_MANY_ROWS  # those of a run that stops
 _ALWAYS = (
     Exclusion.EVALUATION,
     Exclusion.RESOURCES,

@@ -31,20 +31,16 @@ class Split:
     """What a ``ColumnTransformer`` or ``FeatureUnion`` becomes: public maps of sets of columns, and what all share."""
 
     blocks: list[ColumnGroup]
-    inside: list[Step]
-    """All steps inside, for the report."""
-    tail: list[Step] = field(default_factory=list)
-    """An imputer and a scaler that all columns share."""
-    uneven: Step | None = None
-    """The scaler, if it was asked for some of the columns only."""
+    inside: list[Step]  # all steps inside, for the report
+    tail: list[Step] = field(default_factory=list)  # an imputer and a scaler that all columns share
+    uneven: Step | None = None  # the scaler, if it was asked for some of the columns only
     groups: list[tuple[str, list[Step]]] = field(default_factory=list)
     """Where sets of columns share no statistics: the stages of each, by the name of its blocks."""
     errors: list[PpdpError] = field(default_factory=list)
     """Of sets of columns that have no counterpart: they are no block."""
 
 
-_SAME = ("MinMaxScaler", "MaxAbsScaler")
-"""What gives the same in front of an imputer of means or medians."""
+_SAME = ("MinMaxScaler", "MaxAbsScaler")  # what gives the same in front of an imputer of means or medians
 _IN_FRONT = ("Binarizer", "KBinsDiscretizer", "PolynomialFeatures", "SplineTransformer")
 """What leaves missing values missing, or makes zeros of them, so that it may stand in front of an imputer."""
 
@@ -305,8 +301,7 @@ def _check_public(tail: list[Step]) -> None:
     )
 
 
-_TOGETHER = ("PolynomialFeatures", "Normalizer", "FunctionTransformer")
-"""What takes its columns together."""
+_TOGETHER = ("PolynomialFeatures", "Normalizer", "FunctionTransformer")  # what takes its columns together
 
 
 def _apart(branch: _Branch, facts: DeclaredFacts) -> Iterator[_Branch]:

@@ -30,8 +30,7 @@ from ppdp.transformers.columns.column_subset import ColumnSplit, ColumnSubset
 from ppdp.transformers.columns.maps import Binarized, Binned, FillConstant, Normalised, PublicMap, RangeScale, Unclipped
 from ppdp.transformers.rowwise.ranges import has_private
 
-KERNELS = ("Nystroem", "PolynomialCountSketch", "RBFSampler")
-"""What may stand behind columns that ranges have scaled."""
+KERNELS = ("Nystroem", "PolynomialCountSketch", "RBFSampler")  # what may stand behind columns that ranges have scaled
 _CATEGORIES_ARE_KEPT = "columns that stand for categories or words stay as they are"
 _PROJECTED = "it scales the projected columns, not the components: for a linear model without a penalty the same"
 _WEIGH_OTHERWISE = "columns are scaled otherwise than for scikit-learn's, so distances weigh otherwise"
@@ -85,12 +84,10 @@ class Converter:
 
     facts: DeclaredFacts
     reserved: frozenset[str]
-    uneven: Step | None
-    """The scaler that was asked for some of the columns only."""
+    uneven: Step | None  # the scaler that was asked for some of the columns only
     groups: Mapping[str, Sequence[Step]] = field(default_factory=dict)
     """The stages of every set of columns, where these share no statistics."""
-    behind: Sequence[Step] = ()
-    """What stands behind the entrance, for all columns."""
+    behind: Sequence[Step] = ()  # what stands behind the entrance, for all columns
     steps: list[tuple[str, Any]] = field(default_factory=list)
     report: list[Converted] = field(default_factory=list)
     units: str = "own"
@@ -99,16 +96,12 @@ class Converter:
     """Whether columns stand in other units than in scikit-learn's pipeline, which a penalty feels."""
     projected: str | None = None
     """The step by which rows are projected: they keep their columns, where scikit-learn's get components."""
-    stretched: bool = False
-    """Whether projected columns are scaled."""
-    shifted: bool = False
-    """Whether rows have a mean that scikit-learn's pipeline has subtracted."""
+    stretched: bool = False  # whether projected columns are scaled
+    shifted: bool = False  # whether rows have a mean that scikit-learn's pipeline has subtracted
     categories: dict[int, int] | None = None
     """How many categories each column of codes has in front of trees, by position."""
-    averaged: bool = False
-    """Whether mean labels take the place of all codes."""
-    coded: bool = False
-    """Whether some columns come in as codes of categories."""
+    averaged: bool = False  # whether mean labels take the place of all codes
+    coded: bool = False  # whether some columns come in as codes of categories
 
     def add_step(self, name: str, made: Any) -> str:
         """Add a step under a name that is free."""

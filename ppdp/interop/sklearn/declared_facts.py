@@ -35,18 +35,13 @@ class DeclaredFacts:
     categories: Any = field(default_factory=dict)
     functions: Mapping[str, Any] = field(default_factory=dict)
     domain: Domain = field(default_factory=Domain)
-    types: Any = None
-    """An empty frame with the names and types of the columns."""
-    call: str = "Pipeline.from_sklearn(pipe, "
-    """What is written in front of a fact that is to be declared."""
-    encoded: set[Any] = field(default_factory=set)
-    """Columns whose categories were asked for so far."""
-    mapped: set[str] = field(default_factory=set)
-    """Steps whose function was asked for its range so far."""
+    types: Any = None  # an empty frame with the names and types of the columns
+    call: str = "Pipeline.from_sklearn(pipe, "  # what is written in front of a fact that is to be declared
+    encoded: set[Any] = field(default_factory=set)  # columns whose categories were asked for so far
+    mapped: set[str] = field(default_factory=set)  # steps whose function was asked for its range so far
     lacking: dict[str, dict[Any, str]] = field(default_factory=dict)
     """What was asked for and is not declared: by parameter, and there by column or step, what to write."""
-    read: set[str] = field(default_factory=set)
-    """What would be read off the labels, which is allowed."""
+    read: set[str] = field(default_factory=set)  # what would be read off the labels, which is allowed
 
     def __post_init__(self) -> None:
         if not (isinstance(self.categories, Mapping) or _is_private(self.categories)):

@@ -15,8 +15,7 @@ from ppdp.mechanisms.base import Mechanism
 from ppdp.transformers.base import Stage
 from ppdp.transformers.rowwise.probe import made_up_rows, quiet
 
-OF_ROWS = {"func", "inverse_func", "function", "utility"}
-"""Parameters whose function takes a table of rows."""
+OF_ROWS = {"func", "inverse_func", "function", "utility"}  # parameters whose function takes a table of rows
 WHOLE = {("sklearn", "FrozenEstimator"), ("ppdp", "Public"), ("ppdp", "Diffprivlib")}
 """Classes that say all about what they hold."""
 FITS = {

@@ -167,8 +167,7 @@ def _walk(estimator: Any, step: str, above: frozenset[int], *, covered: bool) ->
             yield Finding(where, type(inner).__name__, *astuple(leak))
 
 
-Inner = tuple[str, Any, Leak | None]
-"""Name, what stands there, and what is known of it without a closer look."""
+Inner = tuple[str, Any, Leak | None]  # name, what stands there, and what is known of it without a closer look
 
 
 def _inside(estimator: Any) -> Iterator[Inner]:

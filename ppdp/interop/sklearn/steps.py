@@ -44,24 +44,16 @@ class Step:
 
     name: str
     estimator: Any
-    changed: list[str] = field(default_factory=list)
-    """How the counterpart differs, in plain words."""
-    ignored: list[str] = field(default_factory=list)
-    """Parameters without a meaning for the counterpart."""
-    calibrated: bool = False
-    """Whether probabilities are asked of it."""
-    scaled: bool = False
-    """Whether it stands behind a StandardScaler of all columns."""
-    spreads: bool = False
-    """Whether it is a union of which only the first part goes on to what stands behind it."""
-    target_func: str | None = None
-    """Of which function of the targets its error is taken."""
+    changed: list[str] = field(default_factory=list)  # how the counterpart differs, in plain words
+    ignored: list[str] = field(default_factory=list)  # parameters without a meaning for the counterpart
+    calibrated: bool = False  # whether probabilities are asked of it
+    scaled: bool = False  # whether it stands behind a StandardScaler of all columns
+    spreads: bool = False  # whether it is a union of which only the first part goes on to what stands behind it
+    target_func: str | None = None  # of which function of the targets its error is taken
     threshold: Any = None
     """The threshold that is asked for: a public probability, or the score for which it is to be the best."""
-    fills_labels: bool = False
-    """Whether it puts the most frequent label in place of missing ones."""
-    encodes: bool = False
-    """Whether it is an encoder of ppdp's for some columns."""
+    fills_labels: bool = False  # whether it puts the most frequent label in place of missing ones
+    encodes: bool = False  # whether it is an encoder of ppdp's for some columns
 
     @property
     def kind(self) -> str:

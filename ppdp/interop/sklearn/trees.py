@@ -118,8 +118,7 @@ def _check_loss(step: Step, given: Mapping[str, Any], classifies: bool) -> None:
         step.refuse("init is a model of its own, which would look at the rows.", "init=None.")
 
 
-_LOSSES = ("absolute_error", "gamma", "poisson", "quantile")
-"""Of targets, beside squared error."""
+_LOSSES = ("absolute_error", "gamma", "poisson", "quantile")  # of targets, beside squared error
 
 
 def _loss_of_targets(step: Step, given: Mapping[str, Any]) -> dict[str, Any]:

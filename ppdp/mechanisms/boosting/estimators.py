@@ -130,8 +130,7 @@ class GradientBoosting(Explained, SharedDocstring, Supervised):
         """As what parts of the largest weight losses of each class count, empty if all weigh the same; and that."""
         return (), 1.0
 
-    _doubts: ClassVar[tuple[str, ...]] = ()
-    """Warnings of columns that are no numbers or categories as they should be."""
+    _doubts: ClassVar[tuple[str, ...]] = ()  # warnings of columns that are no numbers or categories as they should be
 
     writes_units = True
 

@@ -26,8 +26,7 @@ from ppdp.mechanisms.lora.layers import Layer, Tensor, mark_trained, refuse
 from ppdp.mechanisms.lora.plan import FORMULAS, NAME
 from ppdp.privacy.noise.sampler import Noise
 
-Matrices = Sequence[tuple[Tensor, Tensor]]
-"""A and B of every layer."""
+Matrices = Sequence[tuple[Tensor, Tensor]]  # A and B of every layer
 
 CONFIG, WEIGHTS, CARD = "adapter_config.json", "adapter_model.safetensors", "README.md"
 CERTIFICATE = "certificate.json"

@@ -13,8 +13,7 @@ from ppdp.mechanisms.lora.conditions import told_nothing
 from ppdp.mechanisms.lora.layers import STAGE, Tensor, is_ordinary
 
 Batch = Mapping[str, Tensor]
-Form = Mapping[str, Tensor]
-"""Tensors whose shapes but for the first dimension, types and devices are public."""
+Form = Mapping[str, Tensor]  # tensors whose shapes but for the first dimension, types and devices are public
 
 
 def taken_over(one: Any) -> Any:

@@ -22,8 +22,7 @@ from ppdp.mechanisms.lora.layers import Layer, Tensor
 
 TINY = 2.0**-1000
 
-Loss = Callable[[Any, Mapping[str, Tensor]], Tensor]
-"""``loss(model, batch)``: the loss of every example, of shape (n,)."""
+Loss = Callable[[Any, Mapping[str, Tensor]], Tensor]  # ``loss(model, batch)``: the loss of every example, of shape (n,)
 
 
 class Gradients(ABC):

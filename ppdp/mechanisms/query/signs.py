@@ -22,8 +22,7 @@ from ppdp.mechanisms.base import Mechanism, QuerySpec
 from ppdp.mechanisms.standalone import StandaloneQueryMixin
 from ppdp.privacy.noise.sampler import Noise
 
-FLIPS = ("staircase", "randomized-response", "smooth", "laplace", "gaussian")
-"""Of the rows as they come."""
+FLIPS = ("staircase", "randomized-response", "smooth", "laplace", "gaussian")  # of the rows as they come
 ANGLE = "angle"
 STEPPED = ("staircase", "smooth")
 LIKE_NOISE = ("laplace", "gaussian")

@@ -31,8 +31,7 @@ from ppdp.core.checks import choice, number
 from ppdp.exceptions import DiagnosticWarning, ImpossibleBudget, InvalidParameter, LedgerError
 from ppdp.privacy.ledger.privacy_filter import ACCOUNTINGS, Entry, best_order
 
-Link = tuple[int, str]
-"""How many entries there are, and the link of the last one."""
+Link = tuple[int, str]  # how many entries there are, and the link of the last one
 
 _SEEN: dict[str, Link] = {}  # by account, in this process: a copy at another path is the same account
 AGAIN = "enter what is missing again, from the certificates: `ppdp ledger PATH --certificate FILE` says of each whether"

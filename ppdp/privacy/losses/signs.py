@@ -23,10 +23,8 @@ from ppdp.privacy.subsampling import Profile
 
 Floats = NDArray[np.float64]
 
-MOST_ANSWERS = 2**20
-"""Of more answers the exact law is not tabulated."""
-MOST_ASKED = 2**12
-"""The same of answers that are asked at random."""
+MOST_ANSWERS = 2**20  # of more answers the exact law is not tabulated
+MOST_ASKED = 2**12  # the same of answers that are asked at random
 
 _UP = 1 + 1e-9  # more than the logarithms of binomial coefficients can lose
 _LOST = 1e-280  # more than all masses together that float64 cannot hold

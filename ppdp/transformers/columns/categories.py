@@ -20,8 +20,7 @@ from ppdp.transformers.columns.maps import ColumnFacts, PublicMap
 FOUND = "found in the rows, with noise"
 _ANOTHER = -2.0  # code of a cell that is no label, which the name of others may be as well
 
-MISSING = "missing"
-"""Name of the category of gaps."""
+MISSING = "missing"  # name of the category of gaps
 
 
 def labels_only(categories: Sequence[Any]) -> tuple[Any, ...]:

@@ -17,8 +17,7 @@ from ppdp.exceptions import InvalidParameter, said_by
 from ppdp.transformers.columns.cell_parsers import CellParser, WordsParser
 from ppdp.transformers.columns.feature_hasher import HashedTerms, Hasher
 
-FUNCTIONS = ("preprocessor", "tokenizer", "analyzer")
-"""What may be a function of a text."""
+FUNCTIONS = ("preprocessor", "tokenizer", "analyzer")  # what may be a function of a text
 _OWN = ("max_norm", "step")
 
 

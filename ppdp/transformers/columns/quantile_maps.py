@@ -43,8 +43,7 @@ class _QuantileMap(ColumnScaler):
     allows_gaps = True
     chooses = False  # there is one way
     elementwise = False
-    indicates = False
-    """Whether a column becomes several of 0 and 1."""
+    indicates = False  # whether a column becomes several of 0 and 1
     leakage = "high", "quantiles of columns, which are values of single rows"
     statistic_names = ("edges", "columns", "norm", "reach")
 
