@@ -84,7 +84,6 @@ _HOMES = {
     "read_parquet": "pipeline.release.table",
 }
 
-
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> Any:

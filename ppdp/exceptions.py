@@ -143,7 +143,6 @@ class PpdpError(BaseException):
 
 _LIBRARIES = (*(sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")), str(Path(__file__).parent))
 
-
 _GIVEN = ("message", "stage", "fix", "parameter")
 
 

@@ -43,9 +43,8 @@ REPLAYED = "what", "quantity", "share of the claim", ""
 def check_report_path(path: str | os.PathLike[str]) -> None:
     """Refuse the name of a page: reports are JSON."""
     if Path(path).suffix.lower() in (".html", ".htm"):
-        raise InvalidParameter(
-            "the report of an audit is saved as JSON, not as a page.", fix="a name that ends in .json."
-        )
+        what = "the report of an audit is saved as JSON, not as a page."
+        raise InvalidParameter(what, fix="a name that ends in .json.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,6 @@ _NAN, _ABSENT = -2.75 * _LARGE, -3 * _LARGE
 _QUANTILES = np.concatenate([[0.002, 0.01], np.linspace(0.03, 0.97, 29), [0.99, 0.998]])  # edges of a histogram
 _MOST_TRAINING = 50_000  # outcomes of each side that a classifier is trained on
 
-
 Score = Callable[[Array], Array]  # from outcomes of shape (runs, 1 + width) to numbers of shape (runs,)
 
 

@@ -136,7 +136,6 @@ def _slice(target: Target, index: int, runs: int, random_state: int | None) -> S
         noise = Noise(np.random.default_rng(np.random.SeedSequence(random_state, spawn_key=(index,))))
     left, right = (finite(target.outcomes(side, runs, noise)) for side in (0, 1))
     if any(side.ndim != 2 or len(side) != runs or not side.shape[1] for side in (left, right)):
-        raise InvalidParameter(
-            "outcomes must have the shape (runs, 1 + width).", fix="correct the target's outcomes()."
-        )
+        what = "outcomes must have the shape (runs, 1 + width)."
+        raise InvalidParameter(what, fix="correct the target's outcomes().")
     return Slice(left, right, time.process_time() - start)

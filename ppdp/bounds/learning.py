@@ -266,7 +266,6 @@ def _minimiser(name: str, gradient: Callable[..., Gradient], curvature: float, u
 _minimiser("learning.logistic-minimiser", logistic_gradient, 0.25, ("LogisticRegression",))
 _minimiser("learning.squared-minimiser", squared_gradient, 1.0, ("Ridge",))
 
-
 LARGEST_SCORE = 500.0  # scores beyond count as this; no gradient gets larger by it
 LARGEST_SHARE = 8.0
 

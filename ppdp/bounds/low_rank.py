@@ -181,9 +181,8 @@ def fresh_projections(
     rate = _sampled(domain, clip=clip, batch_size=batch_size, steps=steps, noise_scale=noise_scale)
     _whole_examples(distance)
     if distance.replaced or distance.toggled > 1:
-        raise UnsupportedOrder(
-            "fresh projections of samples are proved for one added or removed example.", fix="method='fa'."
-        )
+        what = "fresh projections of samples are proved for one added or removed example."
+        raise UnsupportedOrder(what, fix="method='fa'.")
     size, _ = _shape(domain, rank=rank, inputs=inputs, clip=clip, **adapter)
     dimension = min(inputs)
     sane(whole(terms, adapter_rank) and 1 <= terms < 2**30 and adapter_rank >= 1 and rank < dimension)
@@ -248,10 +247,9 @@ def projected_gradients(
     sane(whole(steps) and steps >= 1)
     if rate < 1:
         if distance.replaced or distance.reweighted or distance.moved or distance.toggled > 1:
-            raise UnsupportedOrder(
-                "fresh projections of samples are proved for one row that is added or removed.",
-                fix="Adjacency.add_remove() and public stages, or solver='m2' on all rows: no batch_size.",
-            )
+            what = "fresh projections of samples are proved for one row that is added or removed."
+            fix = "Adjacency.add_remove() and public stages, or solver='m2' on all rows: no batch_size."
+            raise UnsupportedOrder(what, fix=fix)
         shift = (gradient.bound * distance.toggled + 2 * gradient.sum_error(domain.n)) / batch_size
     else:
         shift = gradient.mean_shift(domain.n, distance)

@@ -150,9 +150,8 @@ def fixed_size_steps(
     _batches(domain, batch_size, steps)
     rows, gradient = _whole_rows(distance), row_gradient(domain, loss, **kwargs)
     if math.ceil(rows["replaced"]) + math.ceil(rows["toggled"]) > 1:
-        raise UnsupportedOrder(
-            "batches of fixed size are proved for one replaced row.", fix="use solver='poisson', 'epochs' or 'dpgd'."
-        )
+        what = "batches of fixed size are proved for one replaced row."
+        raise UnsupportedOrder(what, fix="use solver='poisson', 'epochs' or 'dpgd'.")
     mu, noise = _split(domain, distance, gradient, noise_scale, batch_size, batch_size, steps)
     sampled = {**rows, "bound": gradient.bound, "lipschitz": gradient.lipschitz, "noise_scale": noise}
     part = FixedSizeSamples(count=steps, n_rows=domain.n, batch_size=batch_size, **sampled)

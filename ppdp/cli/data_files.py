@@ -99,7 +99,6 @@ _REASONS = {
 }
 """What is wrong, and what to do, by a word of a reader's message."""
 
-
 _SPREADSHEET = (
     "is an archive or a spreadsheet, not in UTF-8.",
     "unpack it, or pandas.read_excel(path).to_csv(..., index=False).",
@@ -219,11 +218,8 @@ def _unquoted(path: Path) -> Iterator[None]:
     try:
         yield
     except (pa.ArrowException, UnicodeDecodeError, EOFError, KeyError):
-        refuse(
-            "cannot be read as what its name says.",
-            place=str(path),
-            fix="write it again; of CSV a name that ends in .csv.",
-        )
+        what = "cannot be read as what its name says."
+        refuse(what, place=str(path), fix="write it again; of CSV a name that ends in .csv.")
 
 
 def _checked(names: Sequence[str], path: Path, *, header_is_names: bool) -> list[str]:

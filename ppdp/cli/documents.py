@@ -62,9 +62,8 @@ def read_document(path: Path, *steps: Mapping[str, Any]) -> dict[str, Any]:
 def read_tables(path: Path, what: str, fix: str) -> dict[str, Any]:
     """The content of a file in TOML or YAML, if JSON has all of it; ``what`` and ``fix`` are for messages."""
     if path.suffix not in SUFFIXES:
-        refuse(
-            f"{what} ends in .toml, .yaml or .yml.", place=str(path), fix="name it behind files of rows, or rename it."
-        )
+        what = f"{what} ends in .toml, .yaml or .yml."
+        refuse(what, place=str(path), fix="name it behind files of rows, or rename it.")
     from ppdp.certificate.share.files import read_file
 
     try:

@@ -44,7 +44,6 @@ _FITS = {
 
 _CARRIERS = "certificate.json, model.zip or another export, folder of `ppdp fit`, Parquet"
 
-
 _MEANT = {"version": "ppdp --version.", "train": "ppdp fit.", "check": "ppdp verify."}
 
 

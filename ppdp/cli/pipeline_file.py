@@ -24,7 +24,6 @@ _ELSEWHERE = {
 }
 _DEFAULT_MARKERS = ("NA", "N/A", "NaN", "nan", "null", "NULL")
 
-
 COLUMNS = "columns"  # the table that declares every column, and the name of the step that reads them so
 
 

@@ -72,9 +72,8 @@ def planned_of(file: PipelineFile, options: Namespace) -> Any:
     pipe = file.pipeline()
     if options.data is not None:
         if options.rows is not None or options.columns is not None:
-            refuse(
-                "--rows and --columns are read from --data.", place="--data", fix="give either --data or the numbers."
-            )
+            what = "--rows and --columns are read from --data."
+            refuse(what, place="--data", fix="give either --data or the numbers.")
         return planned(file, Layout.of(open_rows([options.data], header_is_names=options.header_is_names), file), pipe)
     domain = public_facts(file, pipe.domain, options)
     with file.located():

@@ -173,9 +173,8 @@ class Adjacency(ABC):
         bounds = {"coordinate": coordinate, "l1": l1, "l2": l2}
         given = {name: value for name, value in bounds.items() if value is not None}
         if len(given) != 1 or (coordinate is None and count != 1):
-            raise InvalidParameter(
-                "Adjacency.change needs one bound on the change.", fix="coordinate= with count=, or l1=, or l2=."
-            )
+            what = "Adjacency.change needs one bound on the change."
+            raise InvalidParameter(what, fix="coordinate= with count=, or l1=, or l2=.")
         ((kind, value),) = given.items()
         return Change(
             kind, _limits(value) if isinstance(value, Mapping) else length(kind, value), integer("count", count)
@@ -415,9 +414,8 @@ def _by_column(
     limit: tuple[tuple[str | int, float], ...], count: int, n_features: int | None, names: Sequence[Any] | None
 ) -> Distance:
     if n_features is None:
-        raise InvalidParameter(
-            "the adjacency names columns, and their number is not known.", fix="pass Domain(n_features=...)."
-        )
+        what = "the adjacency names columns, and their number is not known."
+        raise InvalidParameter(what, fix="pass Domain(n_features=...).")
     if n_features > MOST_COLUMNS:
         raise InvalidParameter(f"columns have limits of their own in up to {MOST_COLUMNS} columns.", fix="one for all.")
     entries = [0.0] * n_features

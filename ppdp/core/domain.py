@@ -109,9 +109,8 @@ class Domain:
         for name in ("n_features", "rows_per_unit"):
             self._settle(name, integer)
         if given[1] and not isinstance(self.adjacency, Adjacency):
-            raise InvalidParameter(
-                "Domain.adjacency must be an Adjacency.", fix="Adjacency.change(coordinate=...).", parameter="adjacency"
-            )
+            what = "Domain.adjacency must be an Adjacency."
+            raise InvalidParameter(what, fix="Adjacency.change(coordinate=...).", parameter="adjacency")
         if all(given) and self.adjacency.rows != self.rows_per_unit:
             what = "rows_per_unit and adjacency say different things."
             raise InvalidParameter(what, fix="leave out rows_per_unit.", parameter="rows_per_unit")

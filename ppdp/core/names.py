@@ -46,20 +46,17 @@ def public_name(parameter: str, value: Any) -> str:
     A name of which nothing can be seen is refused, and one with half a character (a surrogate).
     """
     if not isinstance(value, str):
-        raise InvalidParameter(
-            f"{parameter} must be a name, a string, got {type(value).__name__}.", parameter=parameter
-        )
+        what = f"{parameter} must be a name, a string, got {type(value).__name__}."
+        raise InvalidParameter(what, parameter=parameter)
     if any(category(character) == "Cs" for character in value):
-        raise InvalidParameter(
-            f"{parameter} holds half a character, which no file can hold.", fix="another name.", parameter=parameter
-        )
+        what = f"{parameter} holds half a character, which no file can hold."
+        raise InvalidParameter(what, fix="another name.", parameter=parameter)
     composed = normalize("NFKC", value)
     drawn = (c for c in composed if c.isspace() or (category(c) not in ("Cf", "Cc") and ord(c) not in _UNSEEN))
     name = normalize("NFKC", " ".join("".join(drawn).split()))
     if not name:
-        raise InvalidParameter(
-            f"{parameter} must be a name that can be seen.", fix="a word, such as 'study-2024'.", parameter=parameter
-        )
+        what = f"{parameter} must be a name that can be seen."
+        raise InvalidParameter(what, fix="a word, such as 'study-2024'.", parameter=parameter)
     return name
 
 

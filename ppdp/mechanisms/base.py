@@ -101,9 +101,8 @@ class QuerySpec:
         if self.given is not None:
             cost = compose_behind_gate(rest, loss).epsilon(budget[1])
             if cost > budget[0]:
-                raise ImpossibleBudget(
-                    f"what is asked costs epsilon = {cost:.3g} with its test, and no noise is solved for."
-                )
+                what = f"what is asked costs epsilon = {cost:.3g} with its test, and no noise is solved for."
+                raise ImpossibleBudget(what)
             return self.given
 
         def together(noise_scale: float) -> PrivacyLoss:

@@ -135,9 +135,8 @@ def advice(plan: Any, ax: Axes | None = None) -> Axes:
     shown = plan.ranked()[:MOST]
     noises = [route.noise_scale for route in shown]
     if plan.mechanism is None or not any(noises):
-        raise InvalidParameter(
-            "this plan has no last step whose noise could be compared.", fix="add a mechanism as the last step."
-        )
+        what = "this plan has no last step whose noise could be compared."
+        raise InvalidParameter(what, fix="add a mechanism as the last step.")
     rows = []
     for route, noise in zip(shown, noises):
         told = f"not offered: {words(cut(route.reason, 72))}" if noise is None else figure(noise, 3)

@@ -109,9 +109,8 @@ def _batch(
     fraction = integer("batch_size", batch_size, most=integer("n_rows", n_rows)) / n_rows
     count = sum(subsampling.whole_rows(distance))
     if count > 1:
-        raise UnsupportedOrder(
-            "batches of fixed size are proved for one replaced row.", fix="use Poisson sampling or full batches."
-        )
+        what = "batches of fixed size are proved for one replaced row."
+        raise UnsupportedOrder(what, fix="use Poisson sampling or full batches.")
     return fraction, count == 1, subsampling.moves(distance, bound, lipschitz, batch_size)
 
 

@@ -73,9 +73,8 @@ def gaussian_mu(epsilon: float, delta: float) -> float:
     if not (epsilon >= 0 and math.isfinite(epsilon)):
         raise ImpossibleBudget(f"epsilon must be finite and not negative, got {epsilon!r}.", parameter="epsilon")
     if not 0 < delta < 1:
-        raise ImpossibleBudget(
-            f"delta must lie strictly between 0 and 1, got {delta!r}.", fix="a usual value is 1e-6.", parameter="delta"
-        )
+        what = f"delta must lie strictly between 0 and 1, got {delta!r}."
+        raise ImpossibleBudget(what, fix="a usual value is 1e-6.", parameter="delta")
     return _largest_mu(epsilon, delta)
 
 

@@ -33,9 +33,8 @@ def check_confidence(confidence: Any) -> float:
     """A probability that leaves some doubt: above 0, and not so near to 1 that float64 cannot tell."""
     real = isinstance(confidence, Real) and not isinstance(confidence, bool)
     if not real or not 0 < confidence <= 1 - 1e-15:
-        raise InvalidParameter(
-            f"confidence must be a number above 0 and below 1, got {confidence!r}.", fix="such as 1 - 1e-6."
-        )
+        what = f"confidence must be a number above 0 and below 1, got {confidence!r}."
+        raise InvalidParameter(what, fix="such as 1 - 1e-6.")
     return float(confidence)
 
 

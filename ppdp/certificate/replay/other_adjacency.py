@@ -41,9 +41,8 @@ def guarantee_for(c: Record, adjacency: Adjacency) -> OtherAdjacencyResult:
     if not isinstance(adjacency, Adjacency):
         raise InvalidParameter("under needs an Adjacency.", fix="Adjacency.replace().")
     if c.search is not None or c.part_of is not None or (c.gate is not None and c.gate.ladder is not None):
-        raise InvalidParameter(
-            "a search, a part of one and a ladder were composed for one adjacency.", fix="fit under the other one."
-        )
+        what = "a search, a part of one and a ladder were composed for one adjacency."
+        raise InvalidParameter(what, fix="fit under the other one.")
     start = _entrance(Domain.from_dict(c.entrance.domain), adjacency)
     try:
         spent = _derived(c, *start)

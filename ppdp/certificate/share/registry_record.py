@@ -160,9 +160,8 @@ def _joined(known: dict[str, Any], further: Mapping[str, Any]) -> dict[str, Any]
     """What is known and what people add; nobody says otherwise than the certificate."""
     for section, fields in further.items():
         if section not in known or not isinstance(fields, Mapping):
-            raise InvalidParameter(
-                f"further has no section {section!r} of fields.", fix=f"one of {', '.join(map(repr, known))}."
-            )
+            what = f"further has no section {section!r} of fields."
+            raise InvalidParameter(what, fix=f"one of {', '.join(map(repr, known))}.")
         taken = sorted(map(str, fields.keys() & {*known[section], *(["tier"] if section == "administrative" else [])}))
         if taken:
             raise InvalidParameter(f"{', '.join(taken)} of {section!r} follows from certificate and arguments.")

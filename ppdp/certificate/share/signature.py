@@ -224,9 +224,8 @@ def read_public_key(key: PublicKey) -> Ed25519PublicKey:
     loaded: Ed25519PublicKey = _loaded(key, "public", fix)
     y = int.from_bytes(loaded.public_bytes_raw(), "little") % 2**255  # -x has the same y, and y + p is read as y
     if y % _PRIME in _SMALL_ORDER:
-        raise InvalidParameter(
-            "public_key is an invalid Ed25519 key (a point of small order): anyone could sign in its name.", fix=fix
-        )
+        what = "public_key is an invalid Ed25519 key (a point of small order): anyone could sign in its name."
+        raise InvalidParameter(what, fix=fix)
     return loaded
 
 

@@ -182,10 +182,8 @@ class Diffprivlib(Supervised, Mechanism):
         defaults = type(self.model)().get_params(deep=False)
         for name, value in self.model.get_params(deep=False).items():
             if name not in found.free | {"accountant"} and value is not defaults[name] and value != defaults[name]:
-                self._refuse(
-                    f"the model's {name} is set from public facts, or must be the default for the proof to hold.",
-                    "leave it out; epsilon is the pipeline's.",
-                )
+                what = f"the model's {name} is set from public facts, or must be the default for the proof to hold."
+                self._refuse(what, "leave it out; epsilon is the pipeline's.")
         if _watched(self.model):
             self._refuse(
                 "the model has an accountant of diffprivlib, which would not count this fit.",

@@ -199,10 +199,8 @@ def ordinal(step: Step, facts: DeclaredFacts, columns: Any) -> PublicMap:
         code = given["encoded_missing_value"]
         code = math.nan if _is_nan(code) else number("encoded_missing_value", code, step.name)
         if not all(named) and not (code == missing or (math.isnan(code) and math.isnan(missing))):
-            step.refuse(
-                "missing is a category in some of its columns, and has another code in the others.",
-                "an OrdinalEncoder for each of these sets of columns.",
-            )
+            what = "missing is a category in some of its columns, and has another code in the others."
+            step.refuse(what, "an OrdinalEncoder for each of these sets of columns.")
         missing = code
     labels = tuple(one[:-1] if last else one for one, last in zip(categories, named))
     expects = any(named) or not math.isnan(missing)
@@ -226,9 +224,8 @@ def bins(step: Step, facts: DeclaredFacts, columns: Any) -> PublicMap:
     """Bins of public ranges."""
     given = step.read("n_bins", "encode", "strategy")
     if not is_word(given["strategy"], "uniform") or isinstance(given["n_bins"], (list, tuple, np.ndarray)):
-        step.refuse(
-            "its edges would be read off the rows.", "strategy='uniform' or 'quantile', with one number of bins."
-        )
+        what = "its edges would be read off the rows."
+        step.refuse(what, "strategy='uniform' or 'quantile', with one number of bins.")
     bins = integer("n_bins", given["n_bins"], step.name, least=2)
     encode = choice("encode", given["encode"], ("onehot", "onehot-dense", "ordinal"), step.name)
     step.changed.append("bins of the public ranges instead of those between the smallest and largest values")
@@ -277,10 +274,8 @@ def with_missing(made: Categorical | ReleasedCategories | HashedCategories, step
     names = names if len(names) == len(lists) else [f"column {position}" for position in range(len(lists))]
     lacking = [repr(name) for name, categories in zip(names, lists) if label not in categories]
     if lacking and not isinstance(label, str):
-        step.refuse(
-            f"missing values become {label!r}, which is no category of {', '.join(lacking)} in {made.step!r}.",
-            f"add {label!r} to its categories, or fill_value='a category'.",
-        )
+        what = f"missing values become {label!r}, which is no category of {', '.join(lacking)} in {made.step!r}."
+        step.refuse(what, f"add {label!r} to its categories, or fill_value='a category'.")
     step.changed += [f"missing values become {label!r}", _ONE_GAP]
     if lacking:
         step.changed.append(f"{label!r} is the last category of {', '.join(lacking)}, where it was not declared")

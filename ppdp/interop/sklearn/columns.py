@@ -44,7 +44,6 @@ _SAME = ("MinMaxScaler", "MaxAbsScaler")  # what gives the same in front of an i
 _IN_FRONT = ("Binarizer", "KBinsDiscretizer", "PolynomialFeatures", "SplineTransformer")
 """What leaves missing values missing, or makes zeros of them, so that it may stand in front of an imputer."""
 
-
 _IN_ANY_UNITS = ("KBinsDiscretizer", "MinMaxScaler", "SplineTransformer")
 """What goes by the ends of columns, so that their scale in front of it does nothing."""
 
@@ -295,10 +294,8 @@ def _check_public(tail: list[Step]) -> None:
             "what it puts in place of a missing category is read off the rows.",
             "SimpleImputer(strategy='constant', fill_value='missing'), and 'missing' among the categories.",
         )
-    public[-1].refuse(
-        f"it stands behind {late.name!r}, which looks at the rows, so that units are not public here.",
-        "put it first: missing values pass through it.",
-    )
+    what = f"it stands behind {late.name!r}, which looks at the rows, so that units are not public here."
+    public[-1].refuse(what, "put it first: missing values pass through it.")
 
 
 _TOGETHER = ("PolynomialFeatures", "Normalizer", "FunctionTransformer")  # what takes its columns together
@@ -317,10 +314,8 @@ def _apart(branch: _Branch, facts: DeclaredFacts) -> Iterator[_Branch]:
     parts = [list(columns) for _, columns in groupby(branch.columns, released)]
     together = next((one for one in branch.steps if one.kind in _TOGETHER), None)
     if len(parts) > 1 and together is not None:
-        together.refuse(
-            "it takes columns together, of which some are public and some are to be released.",
-            "declare all of them, or give it a transformer and columns of its own.",
-        )
+        what = "it takes columns together, of which some are public and some are to be released."
+        together.refuse(what, "declare all of them, or give it a transformer and columns of its own.")
     for columns in parts:
         yield replace(branch, columns=columns)
 

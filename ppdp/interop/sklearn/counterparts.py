@@ -105,10 +105,8 @@ def public_maps(steps: list[Step], columns: Any, facts: DeclaredFacts) -> tuple[
             continue
         labels = isinstance(made, ReleasedCategories | HashedCategories) or _has_text(made)
         if (labels or made.takes_texts) and maps:
-            step.refuse(
-                f"its {'categories' if labels else 'cells'} are text, and what stands before it makes numbers.",
-                "put it first, or declare its categories as numbers." if labels else "put it first.",
-            )
+            what = f"its {'categories' if labels else 'cells'} are text, and what stands before it makes numbers."
+            step.refuse(what, "put it first, or declare its categories as numbers." if labels else "put it first.")
         if made.takes_texts and constant is not None and fill_value(constant) != "":
             constant.refuse("a missing text is a row of zeros, as an empty one is.", "fill_value='', or leave it out.")
         constant = None if made.takes_texts else constant
@@ -128,7 +126,6 @@ _NO_FUNCTION = (
     "leave it out: cells are read as they are, and make_column_transformer(({}(...), 'column')) takes the column; what "
     "is done to each text is preprocessor=... of a vectorizer."
 )
-
 
 _NO_RECORDS = (
     "leave it out: dicts in a column are read as they are, and columns of a table by a ColumnTransformer, with "
@@ -180,9 +177,8 @@ def counterpart(step: Step, facts: DeclaredFacts, *, last: bool) -> Any:
             "put that stage behind the FeatureUnion, for all columns, or give its columns to one stage only.",
         )
     if step.kind == "ColumnTransformer":
-        step.refuse(
-            f"a {step.kind} has no counterpart here.", "a ColumnTransformer with named columns, as the first step."
-        )
+        what = f"a {step.kind} has no counterpart here."
+        step.refuse(what, "a ColumnTransformer with named columns, as the first step.")
     refuse_unknown(step)
 
 
@@ -223,9 +219,8 @@ def _set_threshold(step: Step, counterpart: Any) -> None:
         counterpart.class_weight = "balanced"
         step.changed.append("class_weight='balanced' does what a threshold does for balanced accuracy")
     else:
-        step.refuse(
-            "its counterpart has no threshold.", "LogisticRegression() or trees, or scoring='balanced_accuracy'."
-        )
+        what = "its counterpart has no threshold."
+        step.refuse(what, "LogisticRegression() or trees, or scoring='balanced_accuracy'.")
 
 
 def refuse_unknown(step: Step) -> NoReturn:

@@ -94,10 +94,8 @@ def released_ranges(first: ColumnMap, step: Step) -> MinMaxScaler:
     """What scales the columns behind a public stage, some of them by released ranges."""
     names = first.named_columns()
     if names is None or any(block.columns is None for block in first.blocks):
-        step.refuse(
-            "ranges are to be released of columns whose names are not known here.",
-            "a ColumnTransformer with named columns only.",
-        )
+        what = "ranges are to be released of columns whose names are not known here."
+        step.refuse(what, "a ColumnTransformer with named columns only.")
     located = first.located_in(names, len(names), math.nan, None)
     ends = [end for _, _, facts in located for end in facts[-1].ranges.tolist()]
     public = [tuple(end) if max(map(abs, end)) > 1 else (-1.0, 1.0) for end in ends]

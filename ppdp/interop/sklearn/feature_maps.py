@@ -201,7 +201,6 @@ _NO_FRAMES = (
     "X.assign(month=X['column'].dt.month)."
 )
 
-
 FEATURES: dict[str, tuple[str, Callable[..., Any]]] = {
     **dict.fromkeys(TEXTS, ("map", hashed_words)),
     **dict.fromkeys(TERMS, ("map", hashed_terms)),

@@ -45,9 +45,8 @@ def convert(estimator: Any, facts: DeclaredFacts, reserved: frozenset[str]) -> t
         what = f"a pipeline of scikit-learn is needed, got {shown(estimator)}."
         raise InvalidParameter(what, fix="pass an instance of sklearn.pipeline.Pipeline.")
     if facts.ranges is not None and facts.max_norm is not None:
-        raise InvalidParameter(
-            "ranges and max_norm are both given.", fix="give one bound at the entrance.", parameter="ranges"
-        )
+        what = "ranges and max_norm are both given."
+        raise InvalidParameter(what, fix="give one bound at the entrance.", parameter="ranges")
     steps = without_needless(with_codes(with_picked(flattened("", estimator), facts), facts))
     steps = hoisted(in_even_units(steps) if facts.max_norm is None else steps)
     ahead = steps_ahead(steps)

@@ -143,9 +143,8 @@ def lint(estimator: Any) -> LintReport:
     [('minmaxscaler', 'high', 'MinMaxScaler'), ('normalizer', 'none', 'RowMap')]
     """
     if not is_estimator(estimator):
-        raise InvalidParameter(
-            f"an estimator is needed, got {type(estimator).__name__}.", fix="pass an instance, such as a pipeline."
-        )
+        what = f"an estimator is needed, got {type(estimator).__name__}."
+        raise InvalidParameter(what, fix="pass an instance, such as a pipeline.")
     return LintReport(tuple(_walk(estimator, "", frozenset(), covered=False)))
 
 

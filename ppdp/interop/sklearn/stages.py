@@ -148,10 +148,8 @@ def projection(step: Step, facts: DeclaredFacts) -> Any:
     components = given["n_components"]
     if is_word(components, "auto"):
         if facts.domain.n_rows is None:
-            step.refuse(
-                "n_components='auto' needs the public number of rows.",
-                "domain=Domain(n_rows=...), or a number of components.",
-            )
+            what = "n_components='auto' needs the public number of rows."
+            step.refuse(what, "domain=Domain(n_rows=...), or a number of components.")
         eps = number("eps", given["eps"], step.name, above=0, most=1 - 1e-9)
         components = int(johnson_lindenstrauss_min_dim(facts.domain.n_rows, eps=eps))
         step.changed.append(f"n_components='auto' became {components}, from the public number of rows and eps")
@@ -207,7 +205,6 @@ _OF_WEIGHTS = (
     "cv direction estimator importance_getter max_features min_features_to_select n_features_to_select norm_order "
     "prefit scoring step threshold"
 )
-
 
 _MAKERS: dict[str, tuple[str, Callable[..., Any]]] = {
     "SimpleImputer": ("imputer", imputer),

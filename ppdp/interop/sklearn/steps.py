@@ -72,9 +72,8 @@ class Step:
             if name in " ".join(used).split() or (name in known and _same(value, known[name].default)):
                 continue
             if name not in _HARMLESS:
-                self.refuse(
-                    f"{name}={shown(value)} has no counterpart and would change the result.", (fixes or {}).get(name)
-                )
+                what = f"{name}={shown(value)} has no counterpart and would change the result."
+                self.refuse(what, (fixes or {}).get(name))
             self.ignored.append(name)
         return given
 
@@ -137,9 +136,8 @@ def flattened(name: str, estimator: Any, depth: int = 0) -> list[Step]:
             [step for label, one in inner for step in flattened(f"{name}-{label}" if name else label, one, depth + 1)]
         )
     if isinstance(estimator, type) or not hasattr(estimator, "get_params"):
-        raise UnknownStage(
-            f"an estimator is needed, got {shown(estimator)}.", stage=name or None, fix="an instance of its class."
-        )
+        what = f"an estimator is needed, got {shown(estimator)}."
+        raise UnknownStage(what, stage=name or None, fix="an instance of its class.")
     step = Step((name or type(estimator).__name__.lower()).replace(".", "-").replace("__", "-"), estimator)
     if _stands_around(step):
         if depth > DEEPEST:
@@ -259,7 +257,6 @@ _AROUND = {
 }
 """What stands around a classifier, and why it is not needed."""
 
-
 _BAGS = ("bootstrap", "bootstrap_features", "max_features", "max_samples", "n_estimators", "oob_score")
 _THRESHOLDS = ("refit", "response_method", "store_cv_results", "threshold", "thresholds")
 
@@ -295,9 +292,8 @@ def _of_targets(step: Step, name: str, depth: int) -> list[Step]:
     pairs: list[tuple[str | None, Any]] = [(None, (None, None)), *FUNCTIONS.items()]
     known = next((name for name, pair in pairs if pair[0] is function and pair[1] is inverse), "")
     if known == "":
-        step.refuse(
-            f"functions of targets known here are {', '.join(FUNCTIONS)} of NumPy, with their inverses.", _LOGARITHM
-        )
+        what = f"functions of targets known here are {', '.join(FUNCTIONS)} of NumPy, with their inverses."
+        step.refuse(what, _LOGARITHM)
     inner = LinearRegression() if given["regressor"] is None else given["regressor"]
     steps = flattened(name, inner, depth + 1)
     if not steps:
@@ -330,9 +326,8 @@ def named_parts(name: str, parameter: str, parts: Any, form: str) -> list[Any]:
     listed = list(parts) if isinstance(parts, (list, tuple)) else [None]
     if all(is_named(part, form.count(",") + 1) for part in listed):
         return listed
-    raise InvalidParameter(
-        f"{parameter} must be a list of {form}.", stage=name or None, fix="names are strings.", parameter=parameter
-    )
+    what = f"{parameter} must be a list of {form}."
+    raise InvalidParameter(what, stage=name or None, fix="names are strings.", parameter=parameter)
 
 
 def is_named(part: Any, size: int) -> bool:
@@ -359,10 +354,8 @@ def branches(prefix: str, steps: list[Step], depth: int = 0) -> Iterator[tuple[s
         yield prefix, [*front, Step(f"{union.name}-indicator", second)]
         return
     if behind:
-        union.refuse(
-            f"{behind[0].name!r} stands behind it, and not behind all columns.",
-            "put that into each part of the FeatureUnion, or behind everything.",
-        )
+        what = f"{behind[0].name!r} stands behind it, and not behind all columns."
+        union.refuse(what, "put that into each part of the FeatureUnion, or behind everything.")
     given = union.read("transformer_list", "verbose_feature_names_out", fixes=WEIGHTS)
     for name, one in named_parts(union.name, "transformer_list", given["transformer_list"], "(name, transformer)"):
         if isinstance(one, str) and one == "drop":

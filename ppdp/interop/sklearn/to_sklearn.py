@@ -261,7 +261,6 @@ MODELS: dict[type, type] = {
 }
 """What each linear model becomes."""
 
-
 TREES: dict[type, Callable[[Any], Any]] = {
     mechanisms.GradientBoostingClassifier: plain_trees.classifier,
     mechanisms.GradientBoostingRegressor: plain_trees.regressor,

@@ -66,12 +66,9 @@ def _place(model: Any, parameter: str, column: Any, domain: Domain) -> int:
     names = {name: place for place, name in enumerate(domain.feature_names or ())}
     place = names.get(column, column)
     if isinstance(place, bool) or not isinstance(place, (int, np.integer)) or not -domain.d <= place < domain.d:
-        raise InvalidParameter(
-            f"{parameter} names {shown(column)}, which is no column here.",
-            stage=type(model).__name__,
-            fix=f"columns among {', '.join(map(str, names or range(domain.d)))}.",
-            parameter=parameter,
-        )
+        what = f"{parameter} names {shown(column)}, which is no column here."
+        fix = f"columns among {', '.join(map(str, names or range(domain.d)))}."
+        raise InvalidParameter(what, stage=type(model).__name__, fix=fix, parameter=parameter)
     return int(place) % domain.d
 
 
@@ -87,12 +84,9 @@ def directions_of(model: Any, domain: Domain, categories: Sequence[int], scores:
         directions = list(_listed(given, model, "monotonic_cst", "{'age': 1}"))
     why = _what_is_wrong(directions, domain.d, categories, scores)
     if why:
-        raise InvalidParameter(
-            f"monotonic_cst {why}.",
-            stage=type(model).__name__,
-            fix="1, -1 or 0 for every column, or a dict of columns of numbers, of targets or two classes.",
-            parameter="monotonic_cst",
-        )
+        what = f"monotonic_cst {why}."
+        fix = "1, -1 or 0 for every column, or a dict of columns of numbers, of targets or two classes."
+        raise InvalidParameter(what, stage=type(model).__name__, fix=fix, parameter="monotonic_cst")
     return [int(direction) for direction in directions]
 
 
@@ -111,10 +105,6 @@ def _what_is_wrong(directions: list[Any], d: int, categories: Sequence[int], sco
 
 def _listed(given: Any, model: Any, parameter: str, example: str) -> list[Any]:
     if isinstance(given, (str, bytes)) or not isinstance(given, (Sequence, np.ndarray)):
-        raise InvalidParameter(
-            f"{parameter} must be a mapping of columns, a list, or None.",
-            stage=type(model).__name__,
-            fix=f"{parameter}={example}.",
-            parameter=parameter,
-        )
+        what = f"{parameter} must be a mapping of columns, a list, or None."
+        raise InvalidParameter(what, stage=type(model).__name__, fix=f"{parameter}={example}.", parameter=parameter)
     return list(given)

@@ -219,12 +219,9 @@ class GradientBoosting(Explained, SharedDocstring, Supervised):
             return usual_cells(certain)
         cells = integer("max_bins", self.max_bins, self, least=4, most=1024)
         if cells & (cells - 1):
-            raise InvalidParameter(
-                f"max_bins must be a power of 2, got {cells}.",
-                stage=type(self).__name__,
-                fix=f"max_bins={2 ** round(math.log2(cells))}.",
-                parameter="max_bins",
-            )
+            what = f"max_bins must be a power of 2, got {cells}."
+            fix = f"max_bins={2 ** round(math.log2(cells))}."
+            raise InvalidParameter(what, stage=type(self).__name__, fix=fix, parameter="max_bins")
         return cells
 
     def settle(self, question: QuerySpec) -> None:
@@ -359,35 +356,23 @@ class GradientBoostingRegressor(FunctionOfTargets, GradientBoosting, RegressorMi
         low, high = self._range(domain)
         of_loss: dict[str, Any] = {"loss": loss, "y_range": [low, high]}
         if loss in POWERS and (low < 0 or not 1e-100 <= high <= 1e100):
-            raise InvalidParameter(
-                "the range of counts and amounts must begin at 0 or above and end between 1e-100 and 1e100.",
-                stage=type(self).__name__,
-                fix="pass y_range=(low, high) with low >= 0, or loss='squared_error'.",
-                parameter="y_range",
-            )
+            what = "the range of counts and amounts must begin at 0 or above and end between 1e-100 and 1e100."
+            fix = "pass y_range=(low, high) with low >= 0, or loss='squared_error'."
+            raise InvalidParameter(what, stage=type(self).__name__, fix=fix, parameter="y_range")
         if loss in POWERS and self.target_func is not None:
-            raise InvalidParameter(
-                f"loss={self.loss!r} is about the targets themselves, so target_func has no place.",
-                stage=type(self).__name__,
-                fix="loss='squared_error', or leave target_func out.",
-                parameter="target_func",
-            )
+            what = f"loss={self.loss!r} is about the targets themselves, so target_func has no place."
+            fix = "loss='squared_error', or leave target_func out."
+            raise InvalidParameter(what, stage=type(self).__name__, fix=fix, parameter="target_func")
         if self.loss == "quantile":
             if self.quantile is None or not 0 < number("quantile", self.quantile, self, least=0, most=1) < 1:
-                raise InvalidParameter(
-                    "loss='quantile' needs a quantile between 0 and 1.",
-                    stage=type(self).__name__,
-                    fix="quantile=0.9, or loss='absolute_error' for the median.",
-                    parameter="quantile",
-                )
+                what = "loss='quantile' needs a quantile between 0 and 1."
+                fix = "quantile=0.9, or loss='absolute_error' for the median."
+                raise InvalidParameter(what, stage=type(self).__name__, fix=fix, parameter="quantile")
             of_loss["quantile"] = float(self.quantile)
         elif self.quantile is not None:
-            raise InvalidParameter(
-                f"quantile has no effect with loss={self.loss!r}.",
-                stage=type(self).__name__,
-                fix="loss='quantile', or leave quantile out.",
-                parameter="quantile",
-            )
+            what = f"quantile has no effect with loss={self.loss!r}."
+            fix = "loss='quantile', or leave quantile out."
+            raise InvalidParameter(what, stage=type(self).__name__, fix=fix, parameter="quantile")
         elif loss == "quantile":
             of_loss["quantile"] = 0.5
         return of_loss

@@ -83,9 +83,8 @@ class GaussianNB(Supervised, ClassifierMixin, Mechanism):
 
     def query_spec(self, domain: Domain, mu: float | None = None) -> QuerySpec:
         if domain.missing_rows:
-            raise UnsupportedOrder(
-                "rows may have missing values here.", stage=type(self).__name__, fix="put an imputer before it."
-            )
+            what = "rows may have missing values here."
+            raise UnsupportedOrder(what, stage=type(self).__name__, fix="put an imputer before it.")
         number("var_smoothing", self.var_smoothing, self, least=0, most=1)
         domain.require("row_norm", type(self).__name__)
         parameters = {"n_classes": self._n_classes(domain), "entry_bound": largest_entry(domain)}

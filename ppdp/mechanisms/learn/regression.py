@@ -226,9 +226,8 @@ class _LogLink(LinearRegressor):
         if self.y_range is None:
             low, high = float(y.min()), float(y.max())
             if low < 0:
-                raise InvalidValue(
-                    "some target is negative.", stage=type(self).__name__, fix="Ridge, which takes any target."
-                )
+                what = "some target is negative."
+                raise InvalidValue(what, stage=type(self).__name__, fix="Ridge, which takes any target.")
             domain = domain.but(y_range=(low, high) if low < high else (low, low + 1.0))
         return domain, encode_targets(y, self._range(domain))
 

@@ -188,9 +188,8 @@ def _refuse_shared(model: nn.Module, layers: tuple[Layer, ...]) -> None:
             refuse(f"the weights of {layer.name} are quantised or not loaded.", "weights in floating point.")
         first, behind = place_of(layer.trained)
         if behind - first < layer.trained.nbytes:
-            refuse(
-                f"the weights of {layer.name} are the same number in several places.", "weights that are contiguous()."
-            )
+            what = f"the weights of {layer.name} are the same number in several places."
+            refuse(what, "weights that are contiguous().")
         places = [(name, *place_of(one)) for name, one in all_tensors(model)]
         owners = [name for name, start, end in places if start < behind and first < end]
         if len(owners) > 1:

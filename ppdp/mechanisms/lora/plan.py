@@ -146,9 +146,8 @@ def make_plan(
     draws = draws_that_count(asked.formula, domain, far, steps=asked.steps, size=asked.size)
     kept = certifiable_epsilon(float(epsilon), delta, draws)
     if kept <= 0:
-        raise ImpossibleBudget(
-            "delta is below what the noise sampler can certify.", stage=STAGE, fix="a larger delta.", parameter="delta"
-        )
+        what = "delta is below what the noise sampler can certify."
+        raise ImpossibleBudget(what, stage=STAGE, fix="a larger delta.", parameter="delta")
     if kept < epsilon:
         warnings.warn(lowered(epsilon, delta, kept), NoiseWarning, stacklevel=outside())
         epsilon = kept

@@ -67,10 +67,8 @@ class Probe:
             first = self._run([0])
         if operations.chance:
             drawn = ", ".join(sorted(operations.chance))
-            refuse(
-                f"the loss of a made-up example depends on chance ({drawn}).",
-                "no dropout by hand, no sampling; eval() for a model beside it.",
-            )
+            what = f"the loss of a made-up example depends on chance ({drawn})."
+            refuse(what, "no dropout by hand, no sampling; eval() for a model beside it.")
         self._unchanged()
         self._coarse = operations.coarse or bool(arithmetic())
         if self._coarse and microbatch > 1:
@@ -93,9 +91,8 @@ class Probe:
         """Refuse where the first made-up example has another gradient by now, for whatever reason."""
         length = float(self._first.lengths()[0])
         if not self._run([0]).distance(0, self._first, 0) <= self._most * length:
-            refuse(
-                "a made-up example has another gradient than the probe saw.", "the model, loss and settings of then."
-            )
+            what = "a made-up example has another gradient than the probe saw."
+            refuse(what, "the model, loss and settings of then.")
 
     def _run(self, places: Sequence[int], only: int | None = None) -> Gradients:
         """Gradients of a batch of these examples, or of the loss of one of them."""

@@ -32,9 +32,8 @@ def public_grid(name: str, given: Any, domain: Domain, stage: object, *, edges: 
         raise InvalidParameter(what, stage=type(stage).__name__, fix="name one, or give a number.", parameter=name)
     grid = {position_of(name, column, domain, stage): marks for column, marks in given.items()}
     if len(grid) < len(given):
-        raise InvalidParameter(
-            f"{name} names a column twice.", stage=type(stage).__name__, fix="name it once.", parameter=name
-        )
+        what = f"{name} names a column twice."
+        raise InvalidParameter(what, stage=type(stage).__name__, fix="name it once.", parameter=name)
     columns = sorted(grid)
     marks = [_marks(name, grid[column], domain, stage, edges) for column in columns]
     return {
@@ -59,9 +58,8 @@ def grid_in_units(name: str, given: Any, columns: Columns, stage: object, *, edg
     listed = [(i, marks) for column, marks in given.items() for i in positions_of(name, column, columns, domain, stage)]
     grid = dict(listed)
     if len(grid) < len(listed):
-        raise InvalidParameter(
-            f"{name} names a column twice.", stage=type(stage).__name__, fix="name it once.", parameter=name
-        )
+        what = f"{name} names a column twice."
+        raise InvalidParameter(what, stage=type(stage).__name__, fix="name it once.", parameter=name)
     converted = {i: _converted(name, marks, columns, i, stage, edges) for i, marks in grid.items()}
     for i, marks in converted.items() if shared else ():
         width = np.ptp(columns.ranges[i])

@@ -173,9 +173,8 @@ class WishartMechanism(StandaloneQueryMixin, Mechanism):
         if self.rank is not None:
             return integer("rank", self.rank, self)
         if self.noise_scale is None:
-            raise MissingBudget(
-                "rank is not set.", stage="WishartMechanism", fix="rank=20, or what your budget allows."
-            )
+            what = "rank is not set."
+            raise MissingBudget(what, stage="WishartMechanism", fix="rank=20, or what your budget allows.")
         return max(1, round(super().own_noise_scale() ** -2))
 
     def query_spec_at(self, domain: Domain, distance: Distance, mu: float | None = None) -> QuerySpec:
@@ -188,9 +187,8 @@ class WishartMechanism(StandaloneQueryMixin, Mechanism):
             fix = "query='direction', or GaussianMechanism."
             raise UnsupportedOrder(what, stage="WishartMechanism", fix=fix, parameter="query")
         if self.query != "direction":
-            raise InvalidParameter(
-                f"query must be 'direction', got {self.query!r}.", stage="WishartMechanism", parameter="query"
-            )
+            what = f"query must be 'direction', got {self.query!r}."
+            raise InvalidParameter(what, stage="WishartMechanism", parameter="query")
         domain.require("row_norm", "WishartMechanism")
         if domain.d < 2:
             what = "a direction needs two columns at least, and n_features = 1."
@@ -200,9 +198,8 @@ class WishartMechanism(StandaloneQueryMixin, Mechanism):
             cosine = number("min_cosine", cosine, self, above=0, most=1 - 2.0**-40)
         scale = noise_of(rank)
         if self.noise_scale is not None and self.rank is not None and not math.isclose(self.noise_scale, scale):
-            raise InvalidParameter(
-                "noise_scale follows from rank.", stage="WishartMechanism", fix="leave it out.", parameter="noise_scale"
-            )
+            what = "noise_scale follows from rank."
+            raise InvalidParameter(what, stage="WishartMechanism", fix="leave it out.", parameter="noise_scale")
         parameters = {"rank": rank, "min_cosine": cosine}
         return QuerySpec.asked("wishart.direction", "privacy", domain, parameters, given=scale)
 

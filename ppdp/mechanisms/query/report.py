@@ -234,9 +234,8 @@ class Report(StandaloneQueryMixin, Mechanism):
         given = {position_of("bins", column, domain, self): marks for column, marks in self.bins.items()}
         if other := [column for column in given if column not in columns]:
             name = domain.feature_names[other[0]] if domain.feature_names else other[0]
-            self._refuse(
-                "bins", f"bins names {name!r}, of which no histogram is asked.", "queries={'histogram': [...]}."
-            )
+            what = "bins"
+            self._refuse(what, f"bins names {name!r}, of which no histogram is asked.", "queries={'histogram': [...]}.")
         return {column: given.get(column, 10) for column in columns}
 
     def _ranges(self, domain: Domain) -> dict[int, tuple[float, float]]:

@@ -154,23 +154,20 @@ class Terms:
         """Terms from what a user gives; raises :class:`InvalidParameter` if they are not terms at all."""
         choice("accounting", accounting, ACCOUNTINGS)
         if (epsilon is None) != (delta is None):
-            raise InvalidParameter(
-                "epsilon and delta make a limit together.", fix="give both or neither.", parameter="epsilon"
-            )
+            what = "epsilon and delta make a limit together."
+            raise InvalidParameter(what, fix="give both or neither.", parameter="epsilon")
         if epsilon is None or delta is None:
             if accounting == "renyi":
-                raise InvalidParameter(
-                    "Rényi accounting needs a limit: its order follows from it.", fix="give epsilon and delta."
-                )
+                what = "Rényi accounting needs a limit: its order follows from it."
+                raise InvalidParameter(what, fix="give epsilon and delta.")
             return cls(None, accounting, None)
         limit = (
             number("epsilon", epsilon, above=0, kind=ImpossibleBudget),
             number("delta", delta, above=0, kind=ImpossibleBudget),
         )
         if limit[1] >= 1:
-            raise ImpossibleBudget(
-                f"delta must be below 1, got {delta!r}.", fix="Ledger(epsilon=1.0, delta=1e-5).", parameter="delta"
-            )
+            what = f"delta must be below 1, got {delta!r}."
+            raise ImpossibleBudget(what, fix="Ledger(epsilon=1.0, delta=1e-5).", parameter="delta")
         return cls(limit, accounting, best_order(*limit))
 
 

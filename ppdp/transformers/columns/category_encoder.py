@@ -102,16 +102,14 @@ class CategoryEncoder(Encoder):
         if self._is(PRIVATE):
             return (ReleasedCategories(self._most(), hot, self.other, missing),)
         if self.max_categories is not None:
-            raise InvalidParameter(
-                "declared categories are as many as they are.", stage=_NAME, fix="no max_categories."
-            )
+            what = "declared categories are as many as they are."
+            raise InvalidParameter(what, stage=_NAME, fix="no max_categories.")
         mode = self.strategy is not None
         read = OrdinalCodes(self._lists(columns), self.other, missing, filled=mode)
         made = read.categories
         if not all(_are_distinct(one) for one in read.labels):
-            raise InvalidParameter(
-                "every column needs categories, distinct as text and as numbers.", stage=_NAME, fix="each of them once."
-            )
+            what = "every column needs categories, distinct as text and as numbers."
+            raise InvalidParameter(what, stage=_NAME, fix="each of them once.")
         maps = (read, OneHot(made)) if hot else (read,)
         return (FillMode.before(read), *maps) if mode else maps
 
@@ -120,9 +118,8 @@ class CategoryEncoder(Encoder):
         if choice("strategy", self.strategy, (None, "most_frequent"), self) is None:
             return
         if self.add_indicator:
-            raise InvalidParameter(
-                "missing values are filled, or are a category.", stage=_NAME, fix="add_indicator=False."
-            )
+            what = "missing values are filled, or are a category."
+            raise InvalidParameter(what, stage=_NAME, fix="add_indicator=False.")
         if self._is(PRIVATE) or self._is(HASHED):
             fix = "add_indicator=True, which makes missing values a category of their own."
             raise InvalidParameter("strategy is for declared categories.", stage=_NAME, fix=fix)

@@ -206,9 +206,8 @@ def is_date(value: Any) -> bool:
 def by_column(given: Any, columns: Sequence[Any], stage: str, parameter: str) -> list[Any]:
     """What a mapping by name or position holds for these columns; every one of them must be there, and no other."""
     if not isinstance(given, Mapping):
-        raise InvalidParameter(
-            f"{parameter} must be a mapping.", stage=stage, fix=f"{parameter}={{column: ...}}.", parameter=parameter
-        )
+        what = f"{parameter} must be a mapping."
+        raise InvalidParameter(what, stage=stage, fix=f"{parameter}={{column: ...}}.", parameter=parameter)
     unknown = [key for key in given if key not in columns]
     missing = [column for column in columns if column not in given]
     if missing or unknown:

@@ -48,10 +48,8 @@ def frame_of_types(types: Any) -> Any:
         return pd.DataFrame({name: empty[kind] for name, kind in kinds.items()})
     except Exception:  # whatever else was passed
         pass
-    raise InvalidParameter(
-        f"types must be those of columns, got a value of type {type(types).__name__}.",  # whose words may list labels
-        fix="types=X.dtypes of a pandas frame.",
-    )
+    what = f"types must be those of columns, got a value of type {type(types).__name__}."
+    raise InvalidParameter(what, fix="types=X.dtypes of a pandas frame.")
 
 
 def frames_of(table: Any) -> list[Any]:

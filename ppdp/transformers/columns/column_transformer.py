@@ -146,9 +146,8 @@ class ColumnTransformer(Answering, TransformerMixin, BaseEstimator):
         """Its transformers and what becomes of the other columns, checked as far as no column need be known."""
         given = self.transformers
         if not isinstance(given, (list, tuple)) or not given or any(not _is_part(one) for one in given):
-            raise InvalidParameter(
-                "transformers must be a list of (name, stages, columns).", fix=_FIX, parameter="transformers"
-            )
+            what = "transformers must be a list of (name, stages, columns)."
+            raise InvalidParameter(what, fix=_FIX, parameter="transformers")
         names = [name for name, _, _ in given]
         wrong = next((n for n in names if not n or not n.isprintable() or "__" in n or "." in n or AT in n), None)
         if wrong is not None or REST in names or len(set(names)) < len(names):
@@ -220,9 +219,8 @@ class ColumnTransformer(Answering, TransformerMixin, BaseEstimator):
                 continue
             owner = max((one for one in stages if key.startswith(f"{one}__")), key=len, default=None)
             if owner is None:
-                raise InvalidParameter(
-                    f"Invalid parameter {key!r} for estimator ColumnTransformer.", fix=f"one of {sorted(stages)}."
-                )
+                what = f"Invalid parameter {key!r} for estimator ColumnTransformer."
+                raise InvalidParameter(what, fix=f"one of {sorted(stages)}.")
             stages[owner].set_params(**{key.removeprefix(f"{owner}__"): value})
         return self
 
@@ -355,9 +353,8 @@ def _stages(given: Any, part: str) -> list[Named] | None:
     found = named_stages(given)
     for _, stage in found:
         if isinstance(stage, ColumnTransformer):
-            raise UnknownStage(
-                "a ColumnTransformer stands in a transformer.", stage=part, fix="one with more transformers."
-            )
+            what = "a ColumnTransformer stands in a transformer."
+            raise UnknownStage(what, stage=part, fix="one with more transformers.")
         if isinstance(stage, type) or not isinstance(stage, Stage):
             what = shown(stage) if isinstance(stage, str) else f"{type(stage).__module__}.{type(stage).__qualname__}"
             raise UnknownStage(

@@ -122,21 +122,18 @@ class DateEncoder(Encoder):
         """Units since the epoch and, unless there is no range for them, a public scale."""
         unit, epoch = choice("unit", self.unit, SECONDS, self), seconds_of(self.epoch)
         if not math.isfinite(epoch):
-            raise InvalidParameter(
-                f"epoch={shown(self.epoch)} is no date.", stage=_NAME, fix='epoch="1970-01-01".', parameter="epoch"
-            )
+            what = f"epoch={shown(self.epoch)} is no date."
+            raise InvalidParameter(what, stage=_NAME, fix='epoch="1970-01-01".', parameter="epoch")
         if self.format is not None and not isinstance(self.format, str):
-            raise InvalidParameter(
-                f"format={shown(self.format)} is no text.", stage=_NAME, fix='format="%d.%m.%Y".', parameter="format"
-            )
+            what = f"format={shown(self.format)} is no text."
+            raise InvalidParameter(what, stage=_NAME, fix='format="%d.%m.%Y".', parameter="format")
         try:
             table = resolve_ranges(self._numbers(columns), len(columns), tuple(columns), _NAME)
         except InvalidParameter as error:  # whose fix is numbers
             raise InvalidParameter(error.message, stage=_NAME, fix=_FIX, parameter="ranges") from None
         if not (np.abs(epoch + table * SECONDS[unit]) < _FARTHEST).all():
-            raise InvalidParameter(
-                "ranges hold what is no date between the years 1 and 9999.", stage=_NAME, fix=_FIX, parameter="ranges"
-            )
+            what = "ranges hold what is no date between the years 1 and 9999."
+            raise InvalidParameter(what, stage=_NAME, fix=_FIX, parameter="ranges")
         read = Dated(
             tuple((float(low), float(high)) for low, high in table), unit, epoch, self.format, _NAME, self._plain()
         )
@@ -153,9 +150,8 @@ class DateEncoder(Encoder):
         if isinstance(given, Mapping):
             given = by_column(given, columns, _NAME, "ranges")
         if isinstance(given, str) or not isinstance(given, Iterable):
-            raise InvalidParameter(
-                f"ranges must hold (first, last) pairs, got {shown(given)}.", stage=_NAME, fix=_FIX, parameter="ranges"
-            )
+            what = f"ranges must hold (first, last) pairs, got {shown(given)}."
+            raise InvalidParameter(what, stage=_NAME, fix=_FIX, parameter="ranges")
         given = list(given)
         if any(map(_is_pair, given)):
             return [[self._number(end) for end in one] if _is_pair(one) else one for one in given]

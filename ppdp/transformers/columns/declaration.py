@@ -289,9 +289,8 @@ def _form(column: str, value: Any, kind: str) -> tuple[str, Any]:
     if not missing and len(given) == 2 and all(isinstance(end, Real) and not isinstance(end, bool) for end in given):
         return "number", MinMaxScaler({column: pair(f"the range of {column!r}", given)})
     if not given or (len(given) == 1 and not isinstance(given[0], str)):
-        raise InvalidParameter(
-            f"{shown(value)} is declared for {column!r}.", fix=f'{column} = {_FORMS["unknown"]}, or "drop".'
-        )
+        what = f"{shown(value)} is declared for {column!r}."
+        raise InvalidParameter(what, fix=f'{column} = {_FORMS["unknown"]}, or "drop".')
     known = labels(f"the categories of {column!r}", given)
     if all(isinstance(label, str) and math.isfinite(seconds_of(label)) for label in known):
         fix = f'{column} = ["1990-01-01", "2030-12-31"], the first and the last one that there may be.'

@@ -33,9 +33,8 @@ def _components(value: int, width: int, step: str) -> int:
     components = integer("n_components", value, step, least=1, most=MOST_COLUMNS)
     few(components, step)
     if components * max(components, width) > MOST_ENTRIES:
-        raise InvalidParameter(
-            f"n_components={components} needs more memory than {MOST_ENTRIES} numbers.", stage=step, fix="fewer."
-        )
+        what = f"n_components={components} needs more memory than {MOST_ENTRIES} numbers."
+        raise InvalidParameter(what, stage=step, fix="fewer.")
     return components
 
 
@@ -168,9 +167,8 @@ class PolynomialTerms(PublicMap):
         given = self.degree if isinstance(self.degree, tuple) else (0, self.degree)
         ends = [integer("degree", end, self.step, least=0, most=MOST_COLUMNS) for end in given]
         if len(ends) != 2 or ends[0] > ends[1] or (ends[1] == 0 and not self.include_bias):
-            raise InvalidParameter(
-                f"degree={self.degree!r} leaves no products.", stage=self.step, fix="degree=2, or degree=(1, 2)."
-            )
+            what = f"degree={self.degree!r} leaves no products."
+            raise InvalidParameter(what, stage=self.step, fix="degree=2, or degree=(1, 2).")
 
     def facts(self, given: ColumnFacts) -> ColumnFacts:
         self.check()

@@ -52,9 +52,8 @@ class RowSelector(OneToOneFeatureMixin, Stage):
         name = type(self).__name__
         raw = bool(choice("compare", self.compare, ["current", "raw"], self) == "raw")
         if distance.reweighted:
-            raise UnsupportedOrder(
-                "rows have weights between 0 and 1 here.", stage=name, fix="put it before the stage that weights rows."
-            )
+            what = "rows have weights between 0 and 1 here."
+            raise UnsupportedOrder(what, stage=name, fix="put it before the stage that weights rows.")
         if raw and not domain.adjacency.bounded:
             what = "raw keys would show a change that stages in front of it have bounded."
             raise UnsupportedOrder(what, stage=name, fix="compare='current', or Adjacency.replace().")

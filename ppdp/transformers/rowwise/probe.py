@@ -40,9 +40,8 @@ def call(function: Function, X: Array, width: int, stage: str) -> Array:
     with np.errstate(all="ignore"):
         out = np.asarray(function(np.where(np.isnan(X), np.nan, X + 0.0)), dtype=np.float64)
     if out.shape != (X.shape[0], width):
-        raise InvalidParameter(
-            f"the function of {stage} gave shape {('n', *out.shape[1:])}, {width} columns are declared.", stage=stage
-        )
+        what = f"the function of {stage} gave shape {('n', *out.shape[1:])}, {width} columns are declared."
+        raise InvalidParameter(what, stage=stage)
     return out
 
 

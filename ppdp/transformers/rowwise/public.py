@@ -178,9 +178,8 @@ class Public(RowWiseTransformer):
         if self.row_norm is not None:
             return length("row_norm", self.row_norm, self)
         if known is None or domain.row_norm is None:
-            raise MissingBound(
-                "the norm of its rows is not declared.", stage="Public", fix="row_norm=...; longer rows are clipped."
-            )
+            what = "the norm of its rows is not declared."
+            raise MissingBound(what, stage="Public", fix="row_norm=...; longer rows are clipped.")
         ends = np.repeat([[0.0], [np.nan]], domain.d, axis=1)
         reach = np.linalg.norm(np.nan_to_num(_mapped(self._inner(), ends)), axis=1).max()
         return inflate(known.lipschitz * domain.row_norm + float(reach))

@@ -76,9 +76,8 @@ class RowMap(RowWiseTransformer):
 
     def fit_modes(self, domain: Domain, distance: Distance) -> tuple[FitMode, ...]:
         if self.function is not None and not callable(self.function):
-            raise InvalidParameter(
-                f"function must be callable, got {shown(self.function)}.", stage="RowMap", parameter="function"
-            )
+            what = f"function must be callable, got {shown(self.function)}."
+            raise InvalidParameter(what, stage="RowMap", parameter="function")
         refuse_captured(self.function, "RowMap")
         table = self._table(domain)
         if self.function is None and len(table) == domain.d:
@@ -124,9 +123,8 @@ class RowMap(RowWiseTransformer):
         width, names = domain.d, domain.feature_names
         if self.out_norm is not None:
             if self.out_ranges is not None:
-                raise InvalidParameter(
-                    "out_ranges and out_norm are both given.", stage="RowMap", fix="give one.", parameter="out_ranges"
-                )
+                what = "out_ranges and out_norm are both given."
+                raise InvalidParameter(what, stage="RowMap", fix="give one.", parameter="out_ranges")
             norm = length("out_norm", self.out_norm, self)
             return np.tile([-norm, norm], (output_width(self._called, domain.d, "RowMap"), 1))
         if isinstance(self.out_ranges, Mapping):
