@@ -120,7 +120,12 @@ class GradientBoosting(Explained, SharedDocstring, Supervised):
     weighs = True
     fills_gaps = True
     takes_codes = True
-    _example: ClassVar = {"max_bins": 16, "max_iter": 1, "interaction_cst": "no_interactions", "noise_scale": 1e-3}
+    _example: ClassVar[Mapping[str, Any]] = {
+        "max_bins": 16,
+        "max_iter": 1,
+        "interaction_cst": "no_interactions",
+        "noise_scale": 1e-3,
+    }
 
     def _of_loss(self, domain: Domain) -> dict[str, Any]:
         """Parameters of the formula that follow from loss and labels."""

@@ -146,7 +146,7 @@ class Released(WithParquet, Mapping[str, Array]):
         It predicts what the fitted pipeline predicts, up to 1e-12; behind a random projection of the families
         "gaussian" and "uniform", which rounds rows, up to 1e-8 of the largest entry. It carries no certificate. Steps
         keep their names, and those that map no new row are not in it. Where rows are clipped to a norm, that step is
-        :class:`ppdp.interop.sklearn.norm_clip.NormClip`. :class:`ExportError` names a step without counterpart.
+        :class:`ppdp.interop.sklearn.plain_objects.NormClip`. :class:`ExportError` names a step without counterpart.
 
         Parameters
         ----------
