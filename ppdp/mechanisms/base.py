@@ -29,10 +29,9 @@ from ppdp.exceptions import DiagnosticWarning, ImpossibleBudget, InvalidParamete
 from ppdp.privacy.loss import PrivacyLoss
 from ppdp.privacy.noise.sampler import Noise, gaussian_scale, lattice_allowance
 
+# Where a release may tell the weight of the rows, as a noisy share of their number, and its standard error: no array of
+# a pipeline, which warns where stages have left few rows.
 PRESENT = "weight present"
-"""Where a release may tell the weight of the rows, as a noisy share of their number, and its standard error: no array
-of a pipeline, which warns where stages have left few rows.
-"""
 
 _FAR = 1.5  # times the longest row
 _LOOKED_AT = 2**12  # rows, evenly
@@ -81,9 +80,8 @@ class QuerySpec:
         """Cost of all answers at this distance with this noise."""
         if self.gaussian:
             return self.loss(self.sensitivity(domain, distance), noise_scale)
-        loss: PrivacyLoss = lookup(self.formula, "privacy")(
-            domain, distance, noise_scale=noise_scale, **self.parameters
-        )
+        privacy_map = lookup(self.formula, "privacy")
+        loss: PrivacyLoss = privacy_map(domain, distance, noise_scale=noise_scale, **self.parameters)
         return loss
 
     def calibrated(
@@ -106,12 +104,10 @@ class QuerySpec:
             return self.given
 
         def together(noise_scale: float) -> PrivacyLoss:
-            loss = self.privacy_map(domain, distance, noise_scale)
-            return compose_behind_gate(rest, loss)
+            return compose_behind_gate(rest, self.privacy_map(domain, distance, noise_scale))
 
-        scale = least_noise(
-            lambda scale: _Coarse(together(scale)), *budget, start=start, tolerance=1e-3 if budget[1] else 1e-9
-        )
+        tolerance = 1e-3 if budget[1] else 1e-9
+        scale = least_noise(lambda scale: _Coarse(together(scale)), *budget, start=start, tolerance=tolerance)
         while (cost := together(scale).epsilon(budget[1])) > budget[0]:
             if math.isinf(cost):  # too fine to compute with so little noise: no small step leads out of that
                 scale = least_noise(together, *budget, start=scale, tolerance=1e-2)
@@ -336,8 +332,7 @@ class Mechanism(Answering, BaseEstimator):
 
         :class:`MissingBudget` if ``noise_scale`` is not set.
         """
-        question = self.query_spec_at(domain, distance)
-        return question.privacy_map(domain, distance, self.own_noise_scale())
+        return self.query_spec_at(domain, distance).privacy_map(domain, distance, self.own_noise_scale())
 
     def calibrate(self, domain: Domain, distance: Distance, loss: PrivacyLoss, delta: float = 1e-6) -> Self:
         """The same mechanism with the least noise that costs at most ``loss``.
@@ -345,10 +340,9 @@ class Mechanism(Answering, BaseEstimator):
         That is ``loss.mu`` for a Gaussian mechanism, else ``loss.epsilon(delta)``.
         """
         question = self.query_spec_at(domain, distance, loss.mu)
-        calibrated: Self = clone(self)
-        budget = (loss.epsilon(delta), delta)
+        budget = loss.epsilon(delta), delta
         scale = question.calibrated(domain, distance, loss.mu, PrivacyLoss(), budget)
-        calibrated.set_params(noise_scale=scale)
+        calibrated: Self = clone(self).set_params(noise_scale=scale)
         calibrated.settle(question)
         return calibrated
 

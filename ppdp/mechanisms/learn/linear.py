@@ -41,7 +41,7 @@ from ppdp.mechanisms.standalone import Supervised
 from ppdp.privacy.noise.sampler import Noise
 
 DESCENT = ("newton", "dpgd", "poisson", "fixed-size", "epochs", "hidden")
-SOLVERS: dict[str, Solver] = {
+SOLVERS: dict[str, Solver] = {  # by the value of `solver`; "auto" is one of those in `USUAL`, or "dpgd"
     kind.name: kind()
     for kind in (
         Newton,
@@ -57,9 +57,7 @@ SOLVERS: dict[str, Solver] = {
         PublicProjection,
     )
 }
-"""By the value of ``solver``; "auto" is one of those in :data:`USUAL`, or "dpgd"."""
-USUAL = {"learning.newton": "newton", "learning.squared-moments": "moments"}
-"""What "auto" has become, by the formula of a question."""
+USUAL = {"learning.newton": "newton", "learning.squared-moments": "moments"}  # what "auto" has become, by formula
 
 
 def solver_of(model: Any, question: QuerySpec | None = None) -> Solver:

@@ -120,10 +120,8 @@ def _fitted(
     theta = whitening.initial(loss) if prior is None else prior.means[None] @ whitening.inverse()
     lengths = math.sqrt(width) * 2.0 ** (np.arange(LENGTHS) / 2 - 3)
     of_gradients = partial(_histogram, lengths, partial(_norms_of_gradients, loss, theta))
-    shares, error = (
-        noisy_mean(mean_of(rows, of_gradients, LENGTHS), np.full(LENGTHS, factors.lengths)),
-        noise_scale / factors.lengths,
-    )
+    shares = noisy_mean(mean_of(rows, of_gradients, LENGTHS), np.full(LENGTHS, factors.lengths))
+    error = noise_scale / factors.lengths
     pooled = math.hypot(*(of_gradient for of_gradient, _ in factors.steps))
     state = NewtonState(loss, whitening, theta, parameters["alpha"] / rows.n, (norm_ratio / NORM_RATIO) ** 2, len(main))
     if prior is not None:

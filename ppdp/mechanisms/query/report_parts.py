@@ -156,13 +156,8 @@ class Means(ReportPart):
         # Of the variance, whose square root is told: noise on squares, on the mean twice, and on the number of values.
         of_variance = np.hypot(ROOT * noise, 2 * mean * noise) / count
         of_variance = np.hypot(of_variance, (deviation**2 - mean**2) * counted.noise / count)
-        spread = Answers.linear(
-            "standard deviation",
-            own,
-            half * deviation,
-            half * of_variance / np.maximum(2 * deviation, np.sqrt(of_variance)),
-            np.abs(own.slope),
-        )
+        of_deviation = half * of_variance / np.maximum(2 * deviation, np.sqrt(of_variance))
+        spread = Answers.linear("standard deviation", own, half * deviation, of_deviation, np.abs(own.slope))
         spread = replace(spread, ends=partial(self._deviations, deviation**2, of_variance))
         found = [told, spread]
         if self.count_weight:
@@ -239,9 +234,8 @@ class Quantiles(ReportPart):
         edges, found = np.linspace(-1.0, 1.0, self.cells + 1), []
         for weights, q in zip(up_to, places):
             missed = np.append(0.0, weights) - q * weights[-1]
-            spread = half_width("gaussian", noise, alpha) * np.sqrt(
-                np.maximum(of_edges - 2 * q * with_all + q**2 * of_all, 0.0)
-            )
+            variance = np.maximum(of_edges - 2 * q * with_all + q**2 * of_all, 0.0)
+            spread = half_width("gaussian", noise, alpha) * np.sqrt(variance)
             first = int(np.argmax(missed + spread >= 0))
             last = self.cells - int(np.argmax((missed - spread <= 0)[::-1]))
             found.append((edges[max(first - 1, 0)], edges[min(last + 1, self.cells)]))
@@ -292,8 +286,7 @@ class Histograms(ReportPart):
         return np.concatenate([np.bincount(cells, weights, size) for cells, size in each])
 
     def vector(self, sums: Array) -> Array:
-        ends = np.cumsum(self.sizes)
-        return sums if self.gaps else np.delete(sums, ends - 1)
+        return sums if self.gaps else np.delete(sums, np.cumsum(self.sizes) - 1)
 
     def even(self) -> Array:
         each = (np.append(np.full(size - 1, 1 / (size - 1)), 0.0) for size in self.sizes)

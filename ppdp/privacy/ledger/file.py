@@ -20,9 +20,8 @@ import warnings
 import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, fields, replace
+from dataclasses import astuple, dataclass, fields, replace
 from itertools import accumulate, islice
-from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -116,7 +115,7 @@ _NAMED = (  # since the second
 )
 _NEIGHBOURS = "ALTER TABLE entries ADD COLUMN neighbours TEXT NOT NULL DEFAULT ''"  # since the third
 _COLUMNS = [field.name for field in fields(Entry)]
-_written = attrgetter(*_COLUMNS)
+
 _TERMS = "epsilon, delta, accounting, renyi_order, account, entries, checksum"
 _NAME_BYTES = 8
 _LONGEST = 255 - len("-journal")  # bytes of a name, beside which SQLite writes another one
@@ -320,9 +319,8 @@ def _open(database: sqlite3.Connection, given: Terms, accounting: str | None) ->
 
 def _read(database: sqlite3.Connection) -> tuple[Terms, tuple[Entry, ...]]:
     """Terms and all entries in the order of recording, every row of them checked."""
-    epsilon, delta, accounting, order, account, count, stored = database.execute(
-        f"SELECT {_TERMS} FROM budget"
-    ).fetchone()
+    terms = database.execute(f"SELECT {_TERMS} FROM budget").fetchone()
+    epsilon, delta, accounting, order, account, count, stored = terms
     rows = database.execute(f"SELECT {', '.join(_COLUMNS)}, checksum FROM entries ORDER BY id").fetchall()
     entries = tuple(Entry(*row[:-1]) for row in rows)
     limit = None if epsilon is None else (epsilon, delta)
@@ -346,7 +344,7 @@ def insert(database: sqlite3.Connection, terms: Terms, spend: Entry) -> int:
     count = database.execute("SELECT entries FROM budget").fetchone()[0] + 1
     entry = replace(spend, id=count)
     names, marks = ", ".join((*_COLUMNS, "checksum")), ", ".join("?" for _ in (*_COLUMNS, "checksum"))
-    values = (*_written(entry), _checksum_of(terms.account, entry))
+    values = (*astuple(entry), _checksum_of(terms.account, entry))
     database.execute(f"INSERT INTO entries ({names}) VALUES ({marks})", values)
     _write_terms(database, terms, count)
     return count
@@ -375,9 +373,8 @@ def _update(database: sqlite3.Connection) -> None:
         return
     for statement in _NAMED:
         database.execute(statement)
-    epsilon, delta, accounting, order = database.execute(
-        "SELECT epsilon, delta, accounting, renyi_order FROM budget"
-    ).fetchone()
+    stored = database.execute("SELECT epsilon, delta, accounting, renyi_order FROM budget").fetchone()
+    epsilon, delta, accounting, order = stored
     limit = None if epsilon is None else (epsilon, delta)
     terms = Terms(limit, accounting, order, secrets.token_hex(_NAME_BYTES))
     rows = database.execute(f"SELECT {', '.join(_COLUMNS)} FROM entries ORDER BY id").fetchall()

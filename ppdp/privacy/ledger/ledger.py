@@ -269,9 +269,8 @@ class Ledger:
 
     def _total(self, entries: tuple[spends.Entry, ...], delta: float) -> float:
         try:
-            return spends.total_epsilon(
-                entries, delta, spends.account_for(entries, self.accounting, self._store.terms.order)
-            )
+            account = spends.account_for(entries, self.accounting, self._store.terms.order)
+            return spends.total_epsilon(entries, delta, account)
         except LedgerError:  # kinds that are apart, each on a dataset of its own
             return spends.total_epsilon(entries, delta, None)
 
