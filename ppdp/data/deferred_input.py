@@ -35,9 +35,8 @@ def resolve_inputs(X: Any, y: Any, groups: Any, sample_weight: Any = None) -> It
     with source:
         for which, what in (("y", "labels"), ("groups", "ids"), ("sample_weight", "weights")):
             if not isinstance(beside[which], str | None):
-                raise InvalidInput(
-                    f"rows are read in blocks, so {what} must be a column of them.", fix=f"{which}='its name'."
-                )
+                what = f"rows are read in blocks, so {what} must be a column of them."
+                raise InvalidInput(what, fix=f"{which}='its name'.")
         named = _named(beside, source.schema.names)
         names = tuple(name for name in source.schema.names if name not in named.values())
         given = DeferredTable(source, names, named.get("y"), named.get("sample_weight"))

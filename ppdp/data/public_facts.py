@@ -62,9 +62,8 @@ def complete(
         if any(getattr(stage, "needs_y", False) for _, stage in stages):  # it goes by what labels are coded with
             domain = domain.but(**{"classes" if is_regressor(mechanism) else "y_range": None})
     if domain.n_rows is not None and domain.min_present > domain.n_rows:
-        raise DomainMismatch(
-            "Domain.min_present is larger than the number of rows.", fix="leave it out.", parameter="min_present"
-        )
+        what = "Domain.min_present is larger than the number of rows."
+        raise DomainMismatch(what, fix="leave it out.", parameter="min_present")
     if domain.n_rows is not None and domain.min_present == 0 and not domain.adjacency.unbounded:
         domain = domain.but(min_present=domain.n_rows)
     return domain, tuple(facts)
@@ -162,9 +161,8 @@ def with_adjacency(declared: Domain | None, adjacency: Adjacency | None) -> Doma
         return declared
     domain = declared or Domain()
     if domain.unit_declared and domain.adjacency != adjacency:
-        raise InvalidParameter(
-            f"the domain protects {domain.adjacency.unit}, the pipeline {adjacency.unit}.", fix="say it in one place."
-        )
+        what = f"the domain protects {domain.adjacency.unit}, the pipeline {adjacency.unit}."
+        raise InvalidParameter(what, fix="say it in one place.")
     return domain.but(adjacency=adjacency)
 
 
@@ -177,10 +175,9 @@ def check_matches_plan(promised: Domain | None, fitted: Domain) -> None:
             names = fitted.feature_names or promised.feature_names
             planned, found = planned.named(names), found.named(names)
         if planned != found and (planned, name) != (None, "classes"):
-            raise DomainMismatch(
-                f"the last plan was made for {name} = {_shown(planned)}, this fit has {_shown(found)}.",
-                fix=f"declare it where the fit finds it, Pipeline(domain=Domain({name}=...)), or plan again without.",
-            )
+            what = f"the last plan was made for {name} = {_shown(planned)}, this fit has {_shown(found)}."
+            fix = f"declare it where the fit finds it, Pipeline(domain=Domain({name}=...)), or plan again without."
+            raise DomainMismatch(what, fix=fix)
 
 
 def check_beside_names(adjacency: Adjacency, stages: Sequence[tuple[str, Any]], beside: str) -> None:

@@ -53,9 +53,8 @@ def check_groups(X: Any, groups: Any, adjacency: Adjacency) -> None:
     except Exception:  # of a container that does not keep to its own form
         kind, sized, matched = None, False, False
     if not sized:
-        raise InvalidInput(
-            "groups must be a column of ids.", fix="one id for every row of X; of two columns one text, a + '-' + b."
-        )
+        what = "groups must be a column of ids."
+        raise InvalidInput(what, fix="one id for every row of X; of two columns one text, a + '-' + b.")
     if not _may_be_ids(type_of_values(kind)):
         what = "groups must hold whole numbers or text: other numbers are rounded, and two persons would be one."
         raise InvalidInput(what, fix="ids.astype('Int64'), or text.")

@@ -206,9 +206,8 @@ def check_names(names: list[Any]) -> None:
     if max((len(name) for name in names if isinstance(name, str)), default=0) > LONGEST_NAME:
         raise InvalidInput(f"a name of a column has more than {LONGEST_NAME} characters.", fix="shorter names.")
     if len({isinstance(name, str) for name in names}) > 1:
-        raise InvalidInput(
-            "some columns are named by strings and some are not.", fix="X.columns = X.columns.astype(str)."
-        )
+        what = "some columns are named by strings and some are not."
+        raise InvalidInput(what, fix="X.columns = X.columns.astype(str).")
 
 
 def validated(estimator: Any, X: Any, *y: Any, **how: Any) -> Any:
@@ -307,9 +306,8 @@ def read_classes(y: NDArray[Any]) -> tuple[Any, ...]:
     if message is not None:
         raise InvalidInput(message, fix=fix)
     if len(classes) < 2:
-        raise InvalidParameter(
-            "y must hold at least two classes, not one class.", fix="pass classes=(a, b) to the model."
-        )
+        what = "y must hold at least two classes, not one class."
+        raise InvalidParameter(what, fix="pass classes=(a, b) to the model.")
     return classes
 
 

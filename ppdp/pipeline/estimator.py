@@ -208,10 +208,9 @@ def begin_fit(estimator: PrivateEstimator) -> None:
     """Drop what an earlier fit left, so that one that fails has no certificate; refuse what repeats rows."""
     drawn = next((name for name, module in _DRAWN.items() if called_from(f"sklearn.ensemble.{module}")), None)
     if drawn is not None:
-        raise UnsupportedOrder(
-            f"{drawn} draws some rows several times, sets seeds, and fits many models on the same people.",
-            fix="fit this pipeline alone: noise is added once, and averages over models cost budget for each.",
-        )
+        what = f"{drawn} draws some rows several times, sets seeds, and fits many models on the same people."
+        fix = "fit this pipeline alone: noise is added once, and averages over models cost budget for each."
+        raise UnsupportedOrder(what, fix=fix)
     for name in [name for name in vars(estimator) if name.endswith("_") and not name.startswith("_")]:
         delattr(estimator, name)
 
@@ -222,10 +221,9 @@ def check_account(estimator: PrivateEstimator) -> None:
     owed = estimator._state.owed or (inner._state.owed if isinstance(inner, PrivateEstimator) else None)
     ledger = charged_to(estimator.ledger)
     if owed is not None and (ledger is None or ledger.account != owed):
-        raise LedgerError(
-            f"this fitted copy was pickled in the with-block of the ledger {owed}, and a new fit is charged to it.",
-            fix="set_params(ledger=...) in the copy, or send a clone, which takes along a ledger with a path.",
-        )
+        what = f"this fitted copy was pickled in the with-block of the ledger {owed}, and a new fit is charged to it."
+        fix = "set_params(ledger=...) in the copy, or send a clone, which takes along a ledger with a path."
+        raise LedgerError(what, fix=fix)
 
 
 _MADE = {

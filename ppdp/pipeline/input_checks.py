@@ -28,9 +28,8 @@ def check_sparse_plan(plan: Plan) -> None:
     """Refuse sparse rows that a plan cannot project: a stage in front takes none, or one behind it compares rows."""
     for step in plan.steps:
         if getattr(step.stage, "compare", None) == "raw":
-            raise InvalidInput(
-                f"Sparse data was passed, and the step {step.name!r} compares rows as they came in.", fix=FIX
-            )
+            what = f"Sparse data was passed, and the step {step.name!r} compares rows as they came in."
+            raise InvalidInput(what, fix=FIX)
     _check(
         (
             step.name,

@@ -147,13 +147,11 @@ def check_steps(steps: Any, cls: type) -> Steps:
         raise InvalidParameter("names of steps must be strings without '__' and '.'.", fix=_PAIRS)
     parameters = _parameters_of(cls)
     if parameters & set(names):
-        raise InvalidParameter(
-            f"names of steps must not be those of parameters: {sorted(parameters & set(names))}.", fix="other names."
-        )
+        what = f"names of steps must not be those of parameters: {sorted(parameters & set(names))}."
+        raise InvalidParameter(what, fix="other names.")
     if len(set(names)) != len(names):
-        raise InvalidParameter(
-            "names of steps must be unique.", fix="another name for each, or make_pipeline(step, ...)."
-        )
+        what = "names of steps must be unique."
+        raise InvalidParameter(what, fix="another name for each, or make_pipeline(step, ...).")
     for position, (name, step) in enumerate(steps):
         if isinstance(step, Mechanism) and position < len(steps) - 1:
             raise UnknownStage("a mechanism must be the last step.", stage=name, fix="move it to the end.")
@@ -177,9 +175,8 @@ def check_steps(steps: Any, cls: type) -> Steps:
     for name, step in steps[-1:]:
         for parameter, fix in _ON_THE_PIPELINE.items():
             if getattr(step, parameter, None) is not None:
-                raise InvalidParameter(
-                    f"{parameter} has no effect inside a pipeline.", stage=name, fix=fix, parameter=parameter
-                )
+                what = f"{parameter} has no effect inside a pipeline."
+                raise InvalidParameter(what, stage=name, fix=fix, parameter=parameter)
     stages = [(name, apart(step)) for name, step in steps]
     last_name, last = stages[-1]
     if isinstance(last, Mechanism):
@@ -246,9 +243,8 @@ def _guarding(stages: list[tuple[str, Any]], name: str, mechanism: Mechanism) ->
         return []
     stage_name = f"{name}-floor"
     if stage_name in dict(stages):
-        raise InvalidParameter(
-            f"the name {stage_name!r} is that of a step which the mechanism brings itself.", stage=name
-        )
+        what = f"the name {stage_name!r} is that of a step which the mechanism brings itself."
+        raise InvalidParameter(what, stage=name)
     return [(stage_name, guard)]
 
 

@@ -59,10 +59,9 @@ def _check_named(paths: list[str]) -> None:
     for path in paths:
         known = os.path.splitext(path)[1].lower() in FORMATS or os.path.lexists(path) or glob.glob(path)
         if not known:
-            raise InvalidInput(
-                "a list of strings is one of paths, and at one of them there is no file.",
-                fix="paths of files; texts as a column of a table, pandas.DataFrame({'review': texts}).",
-            )
+            what = "a list of strings is one of paths, and at one of them there is no file."
+            fix = "paths of files; texts as a column of a table, pandas.DataFrame({'review': texts})."
+            raise InvalidInput(what, fix=fix)
 
 
 def _of_paths(paths: Sequence[str]) -> BlockSource:

@@ -61,9 +61,8 @@ class BlockSource(ABC):
         self, task: Callable[[int, Any], Any], names: Sequence[str], width: int, parts: int, compare: Any
     ) -> Any:
         """Of a source that is not local: see :func:`ppdp.data.engine.external_join.grouped`."""
-        raise InvalidInput(
-            "these rows come to this process.", fix="a private file, in which rows with equal keys meet."
-        )
+        what = "these rows come to this process."
+        raise InvalidInput(what, fix="a private file, in which rows with equal keys meet.")
 
     @property
     def marks(self) -> Any:

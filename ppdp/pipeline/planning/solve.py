@@ -261,9 +261,8 @@ class PlanSolver:
             raise ImpossibleBudget("Gaussian noise needs a delta above 0.")
         epsilon = certifiable_epsilon(self.epsilon, self.delta, draws)
         if epsilon <= 0:
-            raise ImpossibleBudget(
-                "delta is below what the noise sampler can certify.", fix="ask for a larger delta.", parameter="delta"
-            )
+            what = "delta is below what the noise sampler can certify."
+            raise ImpossibleBudget(what, fix="ask for a larger delta.", parameter="delta")
         allowance = (1 + math.exp(epsilon)) * draws * TOTAL_VARIATION_PER_DRAW
         delta = self.delta - allowance
         adding = kind is not None and (route.gate_after_release or self.deltas_add)

@@ -112,9 +112,8 @@ def _refuse_to_replace(target: Path, overwrite: bool) -> None:
     if not os.path.lexists(target):
         return
     if target.is_dir() or not overwrite:
-        raise ExportError(
-            f"{str(target)!r} is already there.", fix="another name; a .zip may be replaced with overwrite=True."
-        )
+        what = f"{str(target)!r} is already there."
+        raise ExportError(what, fix="another name; a .zip may be replaced with overwrite=True.")
     if not read_members(target, REQUIRED | {EXAMPLE}).keys() >= REQUIRED:
         raise ExportError(f"{str(target)!r} is no export, so it is not replaced.", fix="another name.")
 

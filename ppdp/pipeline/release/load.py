@@ -113,9 +113,8 @@ def certificate_of(members: Mapping[str, bytes], expected: str | None) -> Certif
     if not export.REQUIRED <= members.keys() <= export.REQUIRED | {export.EXAMPLE}:
         raise ExportError("these are not the files of an export.", fix=WHOLE)
     if expected is not None and hashed(members[export.MANIFEST]) != expected:
-        raise ExportError(
-            "this is another export than the one that is expected.", fix="sha256= of what export returned."
-        )
+        what = "this is another export than the one that is expected."
+        raise ExportError(what, fix="sha256= of what export returned.")
     others = {name: data for name, data in members.items() if name != export.MANIFEST}
     about: Any = None
     with contextlib.suppress(ValueError, RecursionError):

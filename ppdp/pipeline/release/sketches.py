@@ -159,10 +159,9 @@ class SketchTable(WithParquet):
         if form.flips.flips == "randomized-response":
             return agreement_angle(differing, size, float(form.flips.flip_probability(1.0)))
         if norm is None:
-            raise MissingBound(
-                "these flips depend on values, so that angles follow only for rows of a known norm.",
-                fix="norm=..., their norm in front of the projection; or SignMechanism('randomized-response').",
-            )
+            what = "these flips depend on values, so that angles follow only for rows of a known norm."
+            fix = "norm=..., their norm in front of the projection; or SignMechanism('randomized-response')."
+            raise MissingBound(what, fix=fix)
         scale = positive("norm", norm) / np.sqrt(form.size)
         return flipped_angle(differing, size, form.flips.flip_probability, scale)
 
@@ -284,8 +283,7 @@ class SketchTable(WithParquet):
     def _lengths(self, queries: ArrayLike, rows: ArrayLike | None) -> Lengths:
         form = self._form
         if form.noise is None:
-            raise InvalidParameter(
-                "signs hold no lengths.", stage="SketchTable", fix="angle or cosine; or release numbers."
-            )
+            what = "signs hold no lengths."
+            raise InvalidParameter(what, stage="SketchTable", fix="angle or cosine; or release numbers.")
         spread = Spread() if form.matrix is None else Spread.of(form.matrix, form.entry)
         return Lengths.of(self._chosen(rows), self._sketches(queries), form.noise, spread)

@@ -138,9 +138,8 @@ def _step(record: Mapping[str, Any], functions: Mapping[str, Any], own: Mapping[
     current = renamed_parameters(kind)
     given = {current.get(key, key): value for key, value in record["parameters"].items()}
     if set(given) != set(inspect.signature(kind).parameters):
-        raise ExportError(
-            f"{record['class']} has other parameters here.", stage=str(name), fix="use the ppdp version that wrote it."
-        )
+        what = f"{record['class']} has other parameters here."
+        raise ExportError(what, stage=str(name), fix="use the ppdp version that wrote it.")
     return kind(**{key: _value(value, _Place(name, key, kind, functions, own)) for key, value in given.items()})
 
 

@@ -69,9 +69,8 @@ class Setting:
     def __post_init__(self) -> None:
         n_rows = None if self.declared is None else self.declared.n_rows
         if n_rows not in (None, self.n_rows):
-            raise DomainMismatch(
-                f"the domain declares n_rows = {n_rows}, X has {self.n_rows}.", fix="declare what the data have."
-            )
+            what = f"the domain declares n_rows = {n_rows}, X has {self.n_rows}."
+            raise DomainMismatch(what, fix="declare what the data have.")
 
     @property
     def adjacency(self) -> Adjacency:
@@ -102,9 +101,8 @@ class Candidate:
         if plan.domain.adjacency != setting.adjacency:
             raise InvalidParameter("a search protects one thing.", fix="the same adjacency for all candidates.")
         if not is_regressor(pipeline) and plan.domain.classes is None:
-            raise MissingBound(
-                "the classes are not declared.", fix="pass classes=(...) to the model or Domain(classes=...)."
-            )
+            what = "the classes are not declared."
+            raise MissingBound(what, fix="pass classes=(...) to the model or Domain(classes=...).")
         check_own(plan, draft_certificate(pipeline, plan, seeded=False))
         return plan
 

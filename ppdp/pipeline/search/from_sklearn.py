@@ -90,9 +90,8 @@ class SearchFromSklearn:
 def _settings(step: Step) -> list[Mapping[str, Any]]:
     """Parameters of every candidate: those of a grid, or public draws."""
     if step.kind not in (*_GRIDS, "RandomizedSearchCV"):
-        raise UnknownStage(
-            "a search of scikit-learn is needed.", fix="GridSearchCV(...) or RandomizedSearchCV(...), not fitted."
-        )
+        what = "a search of scikit-learn is needed."
+        raise UnknownStage(what, fix="GridSearchCV(...) or RandomizedSearchCV(...), not fitted.")
     given = step.given()
     with step.reading():
         if step.kind in _GRIDS:
@@ -111,19 +110,16 @@ def _with(step: Step, params: Mapping[str, Any]) -> Any:
     try:
         return clone(step.given()["estimator"]).set_params(**params)
     except (TypeError, ValueError, AttributeError) as error:
-        raise InvalidParameter(
-            "its grid does not fit the estimator inside.", stage=step.name, fix="{'step__parameter': [value, value]}."
-        ) from error
+        what = "its grid does not fit the estimator inside."
+        raise InvalidParameter(what, stage=step.name, fix="{'step__parameter': [value, value]}.") from error
 
 
 def _grid(step: Step, pipes: Sequence[Pipeline]) -> list[dict[str, list[Any]]]:
     """What differs between the converted candidates, as a grid of single candidates."""
     names = [[name for name, _ in pipe.steps] for pipe in pipes]
     if len(pipes) < 2:
-        step.refuse(
-            "all candidates become the same pipeline: what differs between them has no effect here.",
-            "Pipeline.from_sklearn(estimator, ...), which needs no search.",
-        )
+        what = "all candidates become the same pipeline: what differs between them has no effect here."
+        step.refuse(what, "Pipeline.from_sklearn(estimator, ...), which needs no search.")
     if any(own != names[0] for own in names):
         return [{"steps": [pipe.steps]} for pipe in pipes]
     grid: list[dict[str, list[Any]]] = [{} for _ in pipes]

@@ -41,13 +41,11 @@ class PlannedFit:
             what = "rows around a row may change its result, so one row could change the scores of all."
             raise InvalidParameter(what, stage=mixing, fix="leave rounding out, or search without this step.")
         if plan.loss.parts:
-            raise InvalidParameter(
-                "a search composes Gaussian losses only.", fix="use a solver and a gate with Gaussian noise."
-            )
+            what = "a search composes Gaussian losses only."
+            raise InvalidParameter(what, fix="use a solver and a gate with Gaussian noise.")
         if plan.unpassable_gates:
-            raise NoRoute(
-                f"no data could pass the gate of {', '.join(plan.unpassable_gates)}.", fix="another candidate."
-            )
+            what = f"no data could pass the gate of {', '.join(plan.unpassable_gates)}."
+            raise NoRoute(what, fix="another candidate.")
         return cls(plan.epsilon, plan.delta, plan.loss, plan.allowance / (1 + math.exp(plan.epsilon)))
 
     def to_dict(self) -> dict[str, float]:

@@ -179,10 +179,9 @@ class PrivateSearchCV(SearchFromSklearn, estimators.PrivateEstimator, MetaEstima
         """All combinations of parameters, each with its pipeline, in which columns of the table have names."""
         if not isinstance(self.estimator, Pipeline):
             kind = type(self.estimator)
-            raise InvalidParameter(
-                f"estimator must be a ppdp.Pipeline, got {kind.__module__.partition('.')[0]}'s {kind.__name__}.",
-                fix="ppdp.Pipeline.from_sklearn(estimator, ranges=..., classes=...) makes one of scikit-learn's.",
-            )
+            what = f"estimator must be a ppdp.Pipeline, got {kind.__module__.partition('.')[0]}'s {kind.__name__}."
+            fix = "ppdp.Pipeline.from_sklearn(estimator, ranges=..., classes=...) makes one of scikit-learn's."
+            raise InvalidParameter(what, fix=fix)
         for name in ("ledger", "random_state", "dataset"):
             if getattr(self.estimator, name) is not None:
                 what = f"{name} has no effect inside a search."
