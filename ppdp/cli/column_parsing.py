@@ -132,10 +132,10 @@ class Layout:
         return self.parse(self.source.read(self.wanted), classes)
 
     def row_ids(self) -> list[Any]:
-        """The ids of all rows, wherever these are."""
+        """The ids of all rows, wherever these are; of a date or time that Python does not have the number of units."""
         name, source = self.rules.groups, self.source
         tables = [source.read([name])] if source.blocks is None else source.blocks.tables([name])
-        return [cell for table in tables for cell in without_markers(table[name], self.rules.missing).to_pylist()]
+        return [_in_python(cell) for table in tables for cell in without_markers(table[name], self.rules.missing)]
 
     def parse(self, table: Any, classes: Sequence[Any] | None) -> Any:
         """Features, labels, ids and weights of some rows. Labels are text if one of the public classes is."""
@@ -192,6 +192,13 @@ class ParsedBlocks(BlockSource):
     def _task(self, task: Any) -> Any:
         """A task for raw blocks, without what opened the files."""
         return partial(_parse_and_run, replace(self.layout, source=None), self.classes, task)
+
+
+def _in_python(cell: Any) -> Any:
+    try:
+        return cell.as_py()
+    except (OverflowError, ValueError):
+        return getattr(cell, "value", None)
 
 
 def _parse_and_run(layout: Layout, classes: Sequence[Any] | None, task: Any, first: int, table: Any) -> Any:

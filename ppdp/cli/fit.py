@@ -350,7 +350,8 @@ def predict(options: Namespace) -> int:
     if options.id is not None:
         if options.id in table:
             refuse(f"a column of what is written has the name {options.id!r}.", place="--id", fix="rename the column.")
-        table.insert(0, options.id, [_harmless(one) for one in layout.row_ids()])
+        ids = [_harmless(one) for one in layout.row_ids()]  # of which pandas would make fractions if one is missing
+        table.insert(0, options.id, pd.Series(ids, dtype=object))
     write_atomically(options.out, table.to_csv(index=False, lineterminator="\n"), 0o600)  # of private rows
     lines = [f"written: {options.out}, {len(predicted)} rows"]
     if not options.proba and labels != predicted.tolist():

@@ -135,7 +135,9 @@ def column(y: Any) -> Any:
         return np.fromiter(map(inner, y), dtype=object, count=len(y))
     if hasattr(y, "array"):  # positions, not an index, tell whose label it is
         return y.array if not isinstance(y.dtype, np.dtype) else y.to_numpy()
-    return y if hasattr(y, "dtype") else np.asarray(y)
+    if isinstance(y, np.ma.MaskedArray) or issparse(y) or not isinstance(getattr(y, "dtype", np.dtype("O")), np.dtype):
+        return y
+    return np.asarray(y)  # a matrix, or an array of another library, ravels in its own way, or not at all
 
 
 def arrow_table(X: Any, names: Sequence[str]) -> Any:

@@ -221,6 +221,23 @@ class TestIds:
     def test_are_a_column_that_is_no_feature(self, name, words, study, capsys):
         assert words in refused([*study, "--data", "rows.csv", "--id", name, "--out", "new.csv"], capsys)
 
+    @pytest.mark.parametrize(
+        ("ids", "written"),
+        [
+            (pa.array([None, 2**53 + 1, 7]), ["", "9007199254740993", "7"]),
+            (
+                pa.array([None, 0, 1_500_000], pa.timestamp("us")),
+                ["", "1970-01-01 00:00:00", "1970-01-01 00:00:01.500000"],
+            ),
+            (pa.array([2**31 - 1, 0, None], pa.int32()).cast(pa.date32()), [str(2**31 - 1), "1970-01-01", ""]),
+        ],
+        ids=["numbers", "times", "a day that Python does not have"],
+    )
+    def test_are_each_written_by_itself(self, ids, written, study):
+        pq.write_table(pa.table({"id": ids, "x": [0.0, 0.5, 1.0]}), "new.parquet")
+        assert main([*study, "--data", "new.parquet", "--id", "id", "--out", "new.csv"]) == 0
+        assert pd.read_csv("new.csv", dtype=str, keep_default_na=False)["id"].tolist() == written
+
     def test_are_no_formulas(self, study):
         half("ny").assign(id="=1+1").to_csv("rows.csv", index=False)
         assert main([*study, "--data", "rows.csv", "--id", "id", "--out", "new.csv"]) == 0

@@ -14,6 +14,7 @@ import ipaddress
 import tracemalloc
 import types
 import uuid
+import warnings
 from itertools import chain
 
 import numpy as np
@@ -32,9 +33,10 @@ from ppdp.data.engine.partitions import common, form_of, objects_in, schema_of, 
 from ppdp.data.frames import column, opened
 from ppdp.data.slot_assignment import NOBODY, encode_ids
 from ppdp.data.stream import Stream
-from ppdp.exceptions import InvalidInput, PpdpError
+from ppdp.exceptions import DiagnosticWarning, InvalidInput, PpdpError
 from ppdp.mechanisms import GaussianMechanism, LinearRegression, LogisticRegression
 from ppdp.pipeline.fit import Fit
+from ppdp.pipeline.search.candidates import row_scores
 from ppdp.pipeline.steps import as_texts
 from ppdp.transformers import (
     CategoryEncoder,
@@ -261,6 +263,17 @@ def test_no_cell_stops_a_search(reader):
     grid = {"last__fit_intercept": [False, True]}
     search = PrivateSearchCV(pipe.set_params(epsilon=None, random_state=None), grid, epsilon=20.0)
     assert search.fit(X, y).certificate_
+
+
+@pytest.mark.filterwarnings("error")
+def test_no_label_speaks_in_a_score_of_ones_own():
+    def warned(*_):
+        warnings.warn(WORD, DiagnosticWarning, stacklevel=1)
+
+    spoken = type("Spoken", (str,), {"__eq__": warned, "__hash__": str.__hash__})
+    y = objects([raising(SystemExit)(), raising(GeneratorExit, str)("a"), spoken("a"), "a", "b"])
+    scores = row_scores(Domain(), y, np.full(5, "a"), lambda *both: both[0] == both[1], regression=False)
+    assert scores.tolist() == [0, 1, 1, 1, 0]
 
 
 @pytest.mark.parametrize("what", ["lists", "an array", "a frame"])

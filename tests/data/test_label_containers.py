@@ -8,6 +8,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from refusals import N, classifier, labels, rows
+from sklearn.exceptions import DataConversionWarning
 
 from ppdp import Domain, Pipeline
 from ppdp.data.frames import cells, column
@@ -36,6 +37,26 @@ def test_a_gap_changes_no_other_label(held):
     classes = (2**53, 2**53 + 1)
     np.testing.assert_array_equal(codes(NULLABLE[held](large), classes), labels())
     np.testing.assert_array_equal(codes(NULLABLE[held]([None, *large[1:]]), classes)[1:], labels()[1:])
+
+
+class Stored:
+    """An array as files and other libraries hold it: with NumPy's type, and none of its methods."""
+
+    def __init__(self, values):
+        self.values, self.dtype, self.shape, self.ndim = values, values.dtype, values.shape, values.ndim
+
+    def __len__(self):
+        return len(self.values)
+
+    def __array__(self, dtype=None, copy=None):
+        return np.array(self.values, dtype=dtype)
+
+
+@pytest.mark.filterwarnings("ignore::PendingDeprecationWarning")
+@pytest.mark.parametrize("held", [Stored, np.asmatrix, np.asarray], ids=["stored", "matrix", "array"])
+def test_a_column_of_labels_is_one_whatever_holds_it(held):
+    with pytest.warns(DataConversionWarning):
+        np.testing.assert_array_equal(codes(held(labels().reshape(-1, 1))), labels())
 
 
 def test_lists_fit_like_arrays():

@@ -16,7 +16,7 @@ from ppdp.core.adjacency import Adjacency
 from ppdp.core.checks import pair
 from ppdp.core.domain import Domain
 from ppdp.data import validation
-from ppdp.data.cells import numbers
+from ppdp.data.cells import numbers, plain_labels
 from ppdp.data.rows import Array, encode_labels, encode_targets
 from ppdp.exceptions import DomainMismatch, InvalidParameter, MissingBound, PpdpError, UnknownParameter, said_by
 from ppdp.pipeline.certify import draft_certificate
@@ -226,7 +226,8 @@ def row_scores(
 ) -> Array:
     """Score of every row in [0, 1], from its answer and prediction alone; ``domain`` has classes or range of y."""
     if scoring is not None:
-        scores = np.frompyfunc(partial(_scored, scoring), 2, 1)(y, predicted).astype(np.float64)
+        answers = plain_labels(y)  # a label's own class would speak in the function
+        scores = np.frompyfunc(partial(_scored, scoring), 2, 1)(answers, predicted).astype(np.float64)
         return np.clip(np.nan_to_num(scores, nan=0.0), 0.0, 1.0)
     if not regression:
         classes = domain.require("classes")
