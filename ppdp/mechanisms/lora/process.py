@@ -73,7 +73,8 @@ class Copies:
         self._loaded = [_shared(one) for one in loaded]
         self._example = {name: _shared(one) for name, one in public.items()}
         self._answers, self._done = [_shared(one) for one in answers], _shared(torch.empty(1))
-        pages, example, own_answers, done, owner = self._loaded, self._example, self._answers, self._done, os.getpid()
+        self._owner = owner = os.getpid()
+        pages, example, own_answers, done = self._loaded, self._example, self._answers, self._done
 
         def call() -> None:  # of which the mark that it is done comes last
             own = getpid()
@@ -95,17 +96,24 @@ class Copies:
 
     def load(self, values: Sequence[Tensor]) -> None:
         """From now on calls begin with these."""
+        self._refuse_elsewhere()
         _copy(self._loaded, values)
         self._done.fill_(1)
         self._ask_for(_LOAD + _CALL, None)  # of nothing: for what Python keeps at the first time
 
     def call(self, example: Mapping[str, Tensor], *, longest: float | None = None) -> list[Tensor] | None:
         """What a copy makes of an example; None where it stops before it has all of it, or behind so many seconds."""
+        self._refuse_elsewhere()
         _copy(list(self._example.values()), [example[name] for name in self._example])
         for page in (*self._answers, self._done):
             page.zero_()
         self._ask_for(_CALL, longest)
         return [page.clone() for page in self._answers] if self._done else None
+
+    def _refuse_elsewhere(self) -> None:
+        """Refuse in a copy of the process that made this one: both would write into the pages that calls read."""
+        if getpid() != self._owner:
+            refuse("this training was begun in another process.", "train it there.")
 
     def _ask_for(self, tasks: bytes, longest: float | None) -> None:
         said = b""

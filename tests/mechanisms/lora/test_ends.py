@@ -10,11 +10,21 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("peft")
 
-from small_models import WORDS, Twice, adapted, after_step, next_word, small, texts, trained_of  # noqa: E402
+from small_models import (  # noqa: E402
+    WORDS,
+    Twice,
+    adapted,
+    after_step,
+    largest_move,
+    next_word,
+    small,
+    texts,
+    trained_of,
+)
 
 from ppdp import Ledger  # noqa: E402
 from ppdp.exceptions import InvalidParameter, LedgerError, PpdpError, StageFailed  # noqa: E402
-from ppdp.mechanisms.lora import PrivateLoRA, sums, training  # noqa: E402
+from ppdp.mechanisms.lora import PrivateLoRA, process, sums, training  # noqa: E402
 from ppdp.mechanisms.lora.weights import Weights  # noqa: E402
 
 PUBLIC = {"n_rows": 60, "batch_size": 20, "steps": 6, "epsilon": 1.0, "delta": 1e-5, "learning_rate": 0.5}
@@ -214,3 +224,20 @@ def test_a_training_goes_on_in_its_own_process(monkeypatch):
         training.fit(texts(60))
     monkeypatch.undo()
     assert [entry.status for entry in ledger.entries()] == ["reserved"]
+
+
+@pytest.mark.skipif(not process.LINUX, reason="copies of a process are for Linux")
+@pytest.mark.parametrize("method", ["fa", "m2"])
+def test_a_process_that_a_handler_starts_has_no_example_computed(method):
+    """Both would write into the page that calls read: the sums of a training had examples of another batch."""
+    training, examples = private(n_rows=3, batch_size=3, method=method, isolation="process"), without(texts(4))
+    apart, batch = training._sums(), {"ids": examples["ids"][:3]}
+    if (child := os.fork()) == 0:
+        try:
+            apart.counts({"ids": examples["ids"][3:]}, apart.projections())
+        except InvalidParameter as error:
+            os._exit(3 if "another process" in str(error) else 1)
+        finally:
+            os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 3
+    assert largest_move(training, batch, removed=(0,), sums=apart) <= 1 + 1e-9
