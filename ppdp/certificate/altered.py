@@ -43,6 +43,7 @@ MOSTLY = 0.75  # of the targets that are not 0
 HARDLY = 0.05  # mean recall above that of one answer for all rows
 NO_ERROR = 0.97  # mean recall that few honest columns allow
 _CODES = -99.0, -999.0, -9999.0, -99999.0  # where ranges begin
+_DAY = re.compile(r"(19|20)\d\d(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])(([01]\d|2[0-4])(\d\d){0,2})?")  # and hours
 _LIMITS = {TINY: NEARLY_ALL, TINY_WEIGHT: HALF, **dict.fromkeys((ZERO_TARGET, CLASS, *PREDICTED), math.inf)}
 _BY_COLUMN = frozenset({CELL, CLIPPED, UNLISTED, MISSING})  # or of all columns together, where these are many
 CLEAR = 2.0  # standard errors
@@ -80,7 +81,7 @@ def alerts(c: Record) -> list[str]:
     above a tenth (tiny: half).
     """
     one = _few_left(c), single_class_in_words(c), *_no_range(c), _no_slope(c), _unheld(c), _no_intercept(c)
-    of_released = [*filter(None, one), *_codes_as_values(c)]
+    of_released = [*filter(None, one), *_of_ranges(c)]
     if c.diagnostics is None:
         return of_released
     return [*of_released, *_of_no_use_or_no_error(c, c.diagnostics), *_alerts(c.diagnostics)]
@@ -152,12 +153,15 @@ def single_class_in_words(c: Record) -> str | None:
     )
 
 
-def _codes_as_values(c: Record) -> Iterator[str]:
-    """Of declared ranges that begin at what is written for missing values, but for -99 to 99 and the like."""
+def _of_ranges(c: Record) -> Iterator[str]:
+    """Of declared ranges of days, or that begin at what is written for missing values, but for -99 to 99 and so on."""
     for fact in public_facts(c):
         low, high = fact.range_of_values or (0.0, 0.0)
         if low in _CODES and high != -low:
             told = f"{low:g} reads as a code for missing values. Gaps (NaN) in place of it, and a range without it"
+            yield f"{fact.name}, {fact.value}: {told}"
+        if all(_DAY.fullmatch(f"{end:.0f}") for end in (low, high)):
+            told = "days as numbers, with gaps where months end. DateEncoder, of pd.to_datetime with format='%Y%m%d'"
             yield f"{fact.name}, {fact.value}: {told}"
 
 
@@ -191,7 +195,10 @@ def by_counts(c: Record) -> dict[str, PublicFact]:
 def _unheld(c: Record) -> str | None:
     if (most := c.released.unheld) is None:
         return None
-    return f"threshold, {by_counts(c)[THRESHOLD].value}: no more than {_percent(most)} shows in them. Ask for less"
+    sought = f"threshold, {by_counts(c)[THRESHOLD].value}"
+    if not most:
+        return f"{sought}: noise hides all rows in them, and it is 0.5. A larger epsilon, or a public threshold"
+    return f"{sought}: no more than {_percent(most)} shows in them. Ask for less"
 
 
 def _no_range(c: Record) -> Iterator[str]:

@@ -26,7 +26,7 @@ from ppdp.bounds.selection import (
     THRESHOLD,
     counts_apart,
 )
-from ppdp.core.checks import choice, number
+from ppdp.core.checks import choice, number, shown
 from ppdp.core.declared import Value, plain
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
@@ -103,8 +103,8 @@ class TunedByCounts(SharedDocstring):
 
     @property
     def unheld(self) -> float | None:
-        """The largest share that a threshold is likely to hold, if that is less than is wanted."""
-        wanted = 0.0 if not isinstance(self.threshold, list | tuple) else self.threshold[1]
+        """The largest share that a threshold is likely to hold, if that is less than is wanted; 0 if no count shows."""
+        wanted = self.threshold[1] if isinstance(self.threshold, list | tuple) else 1.0
         return self._held if self._held < wanted else None
 
     def _probabilities(self, scores: Array) -> Array:
@@ -164,7 +164,9 @@ class TunedByCounts(SharedDocstring):
         if not self._probable:
             raise self._refused("threshold is a probability, and scores are none.", "calibration='sigmoid' beside it.")
         if isinstance(self.threshold, list | tuple) and len(self.threshold) == 2:
-            choice("threshold[0]", self.threshold[0], list(HELD), self)
+            if self.threshold[0] not in HELD:
+                what = f"threshold[0] must be one of {', '.join(map(repr, HELD))}, got {shown(self.threshold[0])}."
+                raise self._refused(what, "('recall', 0.9); or threshold=0.3, a probability of the second class.")
             number("threshold[1]", self.threshold[1], self, above=0, most=1, fix="a share, as in ('recall', 0.9).")
         elif isinstance(self.threshold, str) and self.threshold in HELD:
             what = f"threshold must be one of {', '.join(map(repr, SCORES))}, or a pair: how much {self.threshold}."
@@ -289,11 +291,14 @@ def best_threshold(
 ) -> tuple[float, float]:
     """The probability of the second class from which on it is best predicted, from noisy counts by cell and class.
 
-    Beside it the share that it is likely to hold, 1 where none is to be held. The log-odds of rows are those of the
+    Beside it the share that it is likely to hold, 1 where none is to be held; a half and 0 where noise hides all
+    rows. The log-odds of rows are those of the
     model but for a slope and an offset, which are likeliest beside their noise; where there are many rows for it, those
     of a cell are its own.
     """
     odds, own, rows = calibrated(counts, noise, unsure)
+    if not rows.any():
+        return 0.5, 0.0
     fine = FINE.ravel()
     shares = expit(odds.slope * fine + odds.offset + np.repeat(own, PARTS))
     each = (rows[:, None] * _parts(rows, noise)).ravel()

@@ -36,12 +36,16 @@ from ppdp.pipeline.release.step_serialization import mapped
 from ppdp.pipeline.steps import Named, any_fills_gaps, as_it_is, as_texts, coding_of, reading_of, takes_texts
 from ppdp.transformers.columns.column_map import ColumnMap
 from ppdp.transformers.columns.column_stage import ColumnStage
+from ppdp.transformers.impute.column_imputers import ColumnImputer
+from ppdp.transformers.scale.min_max_scaler import MinMaxScaler
+from ppdp.transformers.scale.standard_scaler import StandardScaler
 from ppdp.transformers.stage import Stage
 
 Then = Callable[[Array], Any]
 
 _ENOUGH = 2**12  # rows of a block that are looked at, evenly
 _WIDE = 1000  # columns of a table, beyond which nobody reads a line for each, and to look takes longer than to predict
+_FAR, _DEVIATIONS = "far", 3.0  # from the released mean: of the rows of a fit never more than a ninth
 _TOLD = {
     UNLISTED: (
         "of no declared category, and count as others",
@@ -52,6 +56,10 @@ _TOLD = {
         "the unit of that range, or gaps (NaN) in place of a code such as -999.",
     ),
     TINY: ("not 0 but closer to 0 than a fiftieth of its public range, {}", "the unit of that range."),
+    _FAR: (
+        f"more than {_DEVIATIONS:g} released standard deviations from the mean of the fit",
+        "columns in the order of the fit, and in its units.",
+    ),
 }
 
 
@@ -82,7 +90,8 @@ class NewRows:
     """How many values of new rows the first step takes for others, or clips, and what is said of that.
 
     They are the user's own, and what is known of those of the fit was released: a column is named where more than half
-    of its values, or clearly more than in the fit, are of no category or outside of its range, or nearly all tiny.
+    of its values, or clearly more than in the fit, are of no category or outside of its range, or nearly all tiny; or
+    most of them far from the mean that a scaler behind ranges and imputers has.
     """
 
     def __init__(self, twins: Sequence[Any], domain: Domain, shares: Mapping[Property, float]) -> None:
@@ -91,20 +100,32 @@ class NewRows:
         stages = [one for one in twins if isinstance(one, Stage) and not (one.compares and one.keeps_units)]
         self.first: Any = next(iter(stages), None)
         self.properties: Sequence[Property] = stages[0].alters(domain) if stages and domain.d <= _WIDE else ()
+        at = next((i for i, one in enumerate(stages) if not isinstance(one, (MinMaxScaler, ColumnImputer))), 0)
+        self.front: list[Any] = []
+        if at and self.properties and isinstance(stages[at], StandardScaler) and stages[at].with_mean:
+            self.front = stages[: at + 1]
+            names = domain.feature_names or tuple(f"column {i}" for i in range(domain.d))
+            self.properties = [*self.properties, *(Property(_FAR, name) for name in names)]
         self.counted: list[tuple[int, Array]] = []
 
     def __call__(self, values: Any) -> None:
         """Look at rows as they were read."""
         if self.properties and values.shape[0]:
             values = values[:: -(-values.shape[0] // _ENOUGH)]
-            found = self.first.altered(values, self.domain).sum(axis=0)
-            self.counted.append((values.shape[0], np.asarray(found, dtype=np.float64).ravel()))
+            found = np.asarray(self.first.altered(values, self.domain).sum(axis=0), dtype=np.float64).ravel()
+            if self.front:
+                *before, scaler = self.front
+                away = np.abs(mapped([("", one) for one in before], values) - scaler.mean_)
+                found = np.append(found, (away > _DEVIATIONS * scaler.scale_).sum(axis=0))
+            self.counted.append((values.shape[0], found))
 
     def warn(self) -> None:
         """Warn of what was seen, once for each column."""
         n, found = sum(n for n, _ in self.counted), sum(found for _, found in self.counted)
+        told_of = set()
         for one, share in zip(self.properties, np.divide(found, n).tolist()) if n else ():
-            if one.kind in _TOLD and self._many(one, share, n):
+            if one.kind in _TOLD and self._many(one, share, n) and (one.kind != _FAR or one.column not in told_of):
+                told_of.add(one.column)
                 told, fix = _TOLD[one.kind]
                 told = f"{share:.0%} of the values of {one.column!r} are {told.format(self._range(one.column))}"
                 warnings.warn(f"{told}. Fix: {fix}", DiagnosticWarning, stacklevel=outside())

@@ -95,7 +95,7 @@ def test_a_model_of_one_class_predicts_it_at_its_threshold(kind, threshold, sing
     [
         (1.5, {}, "threshold must be a finite number"),
         ("recall", {}, r"threshold must be one of.*Fix: \('recall', 0.9\)"),
-        (("f1", 0.9), {}, r"threshold\[0\] must be one of"),
+        (("f1", 0.9), {}, r"threshold\[0\] must be one of.*threshold=0\.3"),
         (("recall", 90), {}, r"threshold\[1\] must be a finite number"),
         (["recall"], {}, "threshold must be a finite number"),
         ("f1", {"class_weight": "balanced"}, "one of the two"),
@@ -126,6 +126,20 @@ def test_a_precision_that_no_threshold_holds_is_said(kind, threshold):
     most = pipe.certificate_.record.released.unheld
     assert len(said) == (most is not None) == (threshold[1] == 0.99)
     assert most is None or 0.5 < most < 0.99
+    assert pipe.certificate_.verify()
+
+
+@pytest.mark.parametrize("threshold", [("recall", 0.9), ("precision", 0.8), "f1", "balanced_accuracy"])
+def test_a_threshold_is_a_half_where_noise_hides_all_counts(threshold):
+    X, y = table()
+    for seed in range(8):  # until no count exceeds its noise by chance
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", DiagnosticWarning)
+            pipe = pipeline(threshold=threshold, epsilon=0.02, random_state=seed).fit(X, y)
+        if pipe.certificate_.record.released.unheld == 0:
+            break
+    assert any("noise hides all rows in them, and it is 0.5" in str(one.message) for one in caught)
+    assert pipe[-1].threshold_ == 0.5
     assert pipe.certificate_.verify()
 
 

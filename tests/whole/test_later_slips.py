@@ -11,7 +11,7 @@ from ppdp import ColumnTransformer, Ledger, declare, load, make_pipeline
 from ppdp.cli.main import main
 from ppdp.exceptions import DiagnosticWarning, HeaderWarning, InvalidParameter, PpdpError
 from ppdp.mechanisms import KMeans, LinearRegression, LogisticRegression, PoissonRegressor, Report
-from ppdp.transformers import MeanImputer, MinMaxScaler, StandardScaler
+from ppdp.transformers import CategoryEncoder, MeanImputer, MinMaxScaler, StandardScaler
 
 N = 4000
 KNOWN = {"age": (18, 80), "income": (0, 100_000)}
@@ -105,6 +105,8 @@ def test_numbers_of_rows(rows, tmp_path, capsys):
         (Report(np.mean), "standard deviation|mean, quantile"),
         (Report(bins=20), "'histogram'"),
         (Report(["mean"], bins=[0, 50, 100]), "'histogram'"),
+        (Report(["var"]), "standard deviations are released"),
+        (Report(["min", "max"]), r"q=\(0\.01, 0\.99\)"),
     ],
 )
 def test_reports_of_what_is_not_asked(table, report, words):
@@ -173,3 +175,58 @@ def test_columns_that_a_function_leaves_out(table):
     with warnings.catch_warnings():
         warnings.simplefilter("error", DiagnosticWarning)
         fitted(table[list(KNOWN)], table["ill"], chosen, model)
+
+
+def test_a_selector_that_takes_no_column(table):
+    X = table[[*KNOWN, "ill"]].astype({"ill": str}).astype({"ill": object})
+    parts = [("numbers", MinMaxScaler(ranges=KNOWN), list(KNOWN))]
+    none = ColumnTransformer([*parts, ("truth", "passthrough", make_column_selector(dtype_include=bool))])
+    with pytest.warns(DiagnosticWarning, match="'truth': a function chooses its columns, and takes none"):
+        fitted(X, None, none, KMeans(2))
+    for columns in (make_column_selector(dtype_include="category"), []):
+        some = ColumnTransformer([*parts, ("text", CategoryEncoder({"ill": ["True", "False"]}), columns)])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            with pytest.raises(PpdpError, match="a list of columns, or a selector that takes some"):
+                fitted(X, None, some, KMeans(2))
+
+
+@pytest.mark.parametrize(
+    ("ends", "warned"),
+    [
+        ((20230101, 20241231), True),
+        ((2023010100, 2024123123), True),
+        ((0, 20241231), False),
+        ((20230101, 20231399), False),
+    ],
+)
+def test_days_as_numbers(table, ends, warned):
+    X = pd.DataFrame({"day": np.linspace(*ends, N)})
+    assert _said(fitted(X, None, MinMaxScaler(ranges={"day": ends}), KMeans(2)), "DateEncoder") == warned
+
+
+def test_new_rows_far_from_those_of_the_fit(table):
+    """Columns of an array in another order, all of whose values are within both ranges; not what the fit had itself."""
+    X, rows = table[list(KNOWN)].assign(income=(table["income"] / 1e5) ** 8 * 10).to_numpy(), ([18, 80], [0, 80])
+    pipe = fitted(
+        X, table["ill"], MinMaxScaler(ranges=rows), MeanImputer(), StandardScaler(), LogisticRegression((False, True))
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", DiagnosticWarning)
+        for few in (X, X[:1], X[:3]):
+            pipe.predict(few)
+    with pytest.warns(DiagnosticWarning, match="'column 1' are more than 3 released standard deviations.*order"):
+        pipe.predict(X[:, ::-1] + [18, 0])
+
+
+@pytest.mark.parametrize(
+    ("made", "words"),
+    [
+        (lambda: make_pipeline(KMeans(2), calibration="sigmoid"), "calibration= of LogisticRegression"),
+        (lambda: LogisticRegression(cv=5), "of PrivateSearchCV"),
+        (lambda: fitted([[1.0]], None, MinMaxScaler(ranges=("2024-01-01", "2024-12-31"))), "of dates DateEncoder"),
+    ],
+)
+def test_parameters_of_others(made, words):
+    with pytest.raises(PpdpError, match=words):
+        made()

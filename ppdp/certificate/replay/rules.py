@@ -306,7 +306,7 @@ def released_rules(c: Record) -> Iterator[str]:
     if bool(counted) != (m is not None and m.formula.endswith(COUNTED)):
         yield "facts: what rows are counted by score for is said otherwise."
     wanted = counted[THRESHOLD].share_to_hold if THRESHOLD in counted else 0.0
-    if c.released.unheld is not None and not 0 <= c.released.unheld < wanted:
+    if (most := c.released.unheld) is not None and not (0 <= most < wanted or (THRESHOLD in counted and most == 0)):
         yield "released.unheld: no threshold is to hold a share."
     empty, columns = c.released.no_range, {name for release in c.releases for name in ranged(c, release)}
     if empty is not None and not (empty and set(empty) <= columns):

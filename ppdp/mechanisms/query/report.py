@@ -27,7 +27,8 @@ from ppdp.privacy.noise.sampler import Noise
 
 _MEANT = {
     "median": "'quantile', with q=(0.5,).",
-    "std": "'mean', with which standard deviations are released.",
+    **dict.fromkeys(("std", "var"), "'mean', with which standard deviations are released."),
+    **dict.fromkeys(("min", "max"), "'quantile', with q=(0.01, 0.99): an end is one row's value."),
     "count": "'histogram' for rows by category; 'mean' counts the values of a column, too.",
 }
 STATISTICS = ("mean", "quantile", "histogram", "covariance")

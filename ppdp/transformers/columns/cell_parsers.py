@@ -212,12 +212,15 @@ def by_column(given: Any, columns: Sequence[Any], stage: str, parameter: str) ->
     missing = [column for column in columns if column not in given]
     if missing or unknown:
         what = f"lacks the columns {missing}" if missing else f"declares the columns {unknown}, which it does not get"
+        fix = (
+            "declare every column once, by its name."
+            if columns
+            else "a list of columns, or a selector that takes some."
+        )
         raise DomainMismatch(
             f"{parameter} {what}.",
             stage=stage,
-            fix=unquoted(parameter, unknown, missing)
-            or slips(unknown, missing)
-            or "declare every column once, by its name.",
+            fix=unquoted(parameter, unknown, missing) or slips(unknown, missing) or fix,
             parameter=parameter,
         )
     return [given[column] for column in columns]

@@ -131,10 +131,13 @@ class ColumnTransformer(Answering, TransformerMixin, BaseEstimator):
         return made
 
     def _warn_of_left(self, given: Any, names: list[str]) -> None:
-        """Warn of columns that functions leave out though their ranges are declared: their types may be others."""
+        """Warn of functions that take no column, or leave out some whose ranges are declared: types may be others."""
         parts, chosen = self.parts(), {one[0] for one in given.transformers if callable(one[2])}
         taken = {names[at] if isinstance(at, int) and at < len(names) else at for p in parts for at in p.columns or ()}
         for part in parts:
+            if part.name in chosen and not part.columns:
+                what = "a function chooses its columns, and takes none. Fix: types as X.dtypes has them; or a list."
+                warnings.warn(f"stage {part.name!r}: {what}", DiagnosticWarning, stacklevel=outside())
             ranges = getattr(part.stages[0][1], "ranges", None) if part.stages else None
             left = [name for name in names if isinstance(ranges, Mapping) and name in ranges and name not in taken]
             if part.name in chosen and left:

@@ -76,6 +76,7 @@ def resolve_ranges(
     if table.ndim != 2 or table.shape[1:] != (2,):
         what = f"{parameter} must hold (low, high) pairs of numbers."
         fix = f"{parameter}=(0, 10) for all columns, or {parameter}={{column: (0, 10)}}."
+        fix = f"{fix[:-1]}; of dates DateEncoder({{column: (first, last)}})." if _words(ranges) else fix
         raise InvalidParameter(what, stage=stage, fix=fix, parameter=parameter)
     if table.shape[0] != n_features:
         what = f"{parameter} has {table.shape[0]} pairs for {n_features} columns."
