@@ -187,7 +187,7 @@ def test_a_selector_that_takes_no_column(table):
         some = ColumnTransformer([*parts, ("text", CategoryEncoder({"ill": ["True", "False"]}), columns)])
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            with pytest.raises(PpdpError, match="a list of columns, or a selector that takes some"):
+            with pytest.raises(PpdpError, match="a list, or a selector that takes some"):
                 fitted(X, None, some, KMeans(2))
 
 

@@ -212,11 +212,7 @@ def by_column(given: Any, columns: Sequence[Any], stage: str, parameter: str) ->
     missing = [column for column in columns if column not in given]
     if missing or unknown:
         what = f"lacks the columns {missing}" if missing else f"declares the columns {unknown}, which it does not get"
-        fix = (
-            "declare every column once, by its name."
-            if columns
-            else "a list of columns, or a selector that takes some."
-        )
+        fix = "declare every column once, by its name." if columns else "a list, or a selector that takes some."
         raise DomainMismatch(
             f"{parameter} {what}.",
             stage=stage,
