@@ -7,11 +7,11 @@ import pandas as pd
 import pytest
 from sklearn.compose import make_column_selector
 
-from ppdp import ColumnTransformer, Ledger, declare, load, make_pipeline
+from ppdp import ColumnTransformer, Ledger, declare, load, make_pipeline, read_parquet
 from ppdp.cli.main import main
 from ppdp.exceptions import DiagnosticWarning, HeaderWarning, InvalidParameter, PpdpError
 from ppdp.mechanisms import KMeans, LinearRegression, LogisticRegression, PoissonRegressor, Report
-from ppdp.transformers import CategoryEncoder, MeanImputer, MinMaxScaler, StandardScaler
+from ppdp.transformers import CategoryEncoder, MeanImputer, MinMaxScaler, RobustScaler, StandardScaler
 
 N = 4000
 KNOWN = {"age": (18, 80), "income": (0, 100_000)}
@@ -219,11 +219,22 @@ def test_new_rows_far_from_those_of_the_fit(table):
         pipe.predict(X[:, ::-1] + [18, 0])
 
 
+def test_rows_in_a_file_without_a_certificate(table, tmp_path):
+    table.to_parquet(tmp_path / "rows.parquet")
+    with pytest.raises(PpdpError, match=r"pd\.read_parquet\(path\)"):
+        read_parquet(tmp_path / "rows.parquet")
+
+
 @pytest.mark.parametrize(
     ("made", "words"),
     [
         (lambda: make_pipeline(KMeans(2), calibration="sigmoid"), "calibration= of LogisticRegression"),
         (lambda: LogisticRegression(cv=5), "of PrivateSearchCV"),
+        (lambda: fitted([[1.0]], None, RobustScaler(quantile_range=(0.25, 0.75))), r"percent.*\(25\.0, 75\.0\)"),
+        (
+            lambda: fitted([[1.0]], None, MinMaxScaler((0, 1)), MinMaxScaler(quantiles=(5, 95)), KMeans(2)),
+            r"\(0\.05, 0",
+        ),
         (lambda: fitted([[1.0]], None, MinMaxScaler(ranges=("2024-01-01", "2024-12-31"))), "of dates DateEncoder"),
     ],
 )

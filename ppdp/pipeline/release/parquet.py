@@ -67,6 +67,7 @@ class CertifiedFile:
             schema = _parquet(data).schema_arrow
         about, kinds = schema.metadata or {}, [pa.types.is_fixed_size_list, pa.types.is_fixed_size_binary]
         if KEY not in about:
+            fix = f"{fix.removesuffix('.')}; rows of your own, pd.read_parquet(path) or the path itself in fit."
             raise ExportError("the file carries no certificate.", fix=fix)
         certificate = verified(about[KEY])
         refuse_unsafe(certificate.record, conditional=True)

@@ -155,7 +155,7 @@ class MinMaxScaler(QuantileScaler, RowWiseTransformer):
             what = "ranges and quantiles exclude each other."
             raise InvalidParameter(what, stage="MinMaxScaler", fix="leave one of them out.", parameter="ranges")
         lower, upper = (
-            number("quantiles", q, self, least=1e-3, most=1 - 1e-3, fix="the ends of the data can never pass a test.")
+            number("quantiles", q, self, least=1e-3, most=1 - 1e-3, fix="shares of the rows, such as (0.05, 0.95).")
             for q in pair("quantiles", self.quantiles, self)
         )
         formulas = {"exact": "scaling.quantile", "noisy": "scaling.quantile-public"}

@@ -15,6 +15,7 @@ from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.data.rows import Array, Rows
 from ppdp.data.unit_conversion import Columns
+from ppdp.exceptions import InvalidParameter
 from ppdp.transformers.base import Statistics
 from ppdp.transformers.fit_mode import FitMode
 from ppdp.transformers.scale.base import QuantileScaler, among_all, columns_of_way, mapped_columns
@@ -96,6 +97,9 @@ class RobustScaler(QuantileScaler):
             number("quantile_range", q, self, least=0.1, most=99.9) / 100
             for q in pair("quantile_range", self.quantile_range, self)
         )
+        if upper <= 0.01:
+            what, fix = "quantile_range is in percent, as scikit-learn's.", "quantile_range=(25.0, 75.0)."
+            raise InvalidParameter(what, stage="RobustScaler", fix=fix, parameter="quantile_range")
         exact = "scaling.robust-by-ranks" if one_way(domain, distance) else "scaling.robust"
         return self._quantile_ways(
             domain,
