@@ -91,20 +91,22 @@ class NewRows:
 
     They are the user's own, and what is known of those of the fit was released: a column is named where more than half
     of its values, or clearly more than in the fit, are of no category or outside of its range, or nearly all tiny; or
-    most of them far from the mean that a scaler behind ranges and imputers has.
+    most of them far from the mean that a scaler behind ranges and imputers has, unless the plan warned of its noise.
     """
 
-    def __init__(self, twins: Sequence[Any], domain: Domain, shares: Mapping[Property, float]) -> None:
+    def __init__(self, twins: Sequence[Any], domain: Domain, shares: Mapping[Property, float], drowned: bool) -> None:
         self.domain, self.shares = domain, shares
         # A deduplicator leaves rows as they come.
         stages = [one for one in twins if isinstance(one, Stage) and not (one.compares and one.keeps_units)]
         self.first: Any = next(iter(stages), None)
         self.properties: Sequence[Property] = stages[0].alters(domain) if stages and domain.d <= _WIDE else ()
-        at = next((i for i, one in enumerate(stages) if not isinstance(one, (MinMaxScaler, ColumnImputer))), 0)
+        by_itself = MinMaxScaler, ColumnImputer, ColumnMap
+        at = next((i for i, one in enumerate(stages) if not isinstance(one, by_itself) or takes_texts(one)), 0)
         self.front: list[Any] = []
-        if at and self.properties and isinstance(stages[at], StandardScaler) and stages[at].with_mean:
+        if at and self.properties and not drowned and isinstance(stages[at], StandardScaler) and stages[at].with_mean:
             self.front = stages[: at + 1]
             names = domain.feature_names or tuple(f"column {i}" for i in range(domain.d))
+            names = tuple(self.first.get_feature_names_out()) if isinstance(self.first, ColumnMap) else names
             self.properties = [*self.properties, *(Property(_FAR, name) for name in names)]
         self.counted: list[tuple[int, Array]] = []
 
@@ -160,7 +162,7 @@ class Predictor:
             self.columns = tuple(estimator.feature_names_in_)
         self.facts = Domain(row_norm=estimator.row_norm_, entry_bound=estimator.entry_bound_)
         domain = replace(self.facts, n_features=estimator.n_features_in_, feature_names=self.columns)
-        self.new_rows = NewRows([] if private else [twin for _, twin in self.twins], domain, self._usual())
+        self.new_rows = NewRows([] if private else [twin for _, twin in self.twins], domain, *self._usual())
 
     @property
     def fills_gaps(self) -> bool:
@@ -177,13 +179,17 @@ class Predictor:
         reading, seen = reading_of(self.twins[0][1]), self.new_rows if local else None
         return ReleasedMap(reading, self.facts, self.fills_gaps, self.estimator.on_invalid, twins, seen)
 
-    def _usual(self) -> dict[Property, float]:
-        """The largest share of its rows that a fit may have had of each property that was counted."""
+    def _usual(self) -> tuple[dict[Property, float], bool]:
+        """The largest share of its rows that a fit may have had of each property that was counted, and whether its plan
+        warned of noise.
+        """
         with suppress(AttributeError, CertificateError):  # a rehearsal has none
-            if found := self.estimator.certificate_.record.diagnostics:
+            record, shares = self.estimator.certificate_.record, {}
+            if found := record.diagnostics:
                 error = CLEAR * found.error
-                return {Property(one.kind, one.column): one.share + error for one in found.shares}
-        return {}
+                shares = {Property(one.kind, one.column): one.share + error for one in found.shares}
+            return shares, bool(record.warnings)
+        return {}, True
 
     def mapped(self, X: Any, then: Then = as_it_is, *, whole: bool = False) -> Any:
         """Raw rows through the twins of all stages before the last step, or of all, and what is to be done then."""

@@ -217,6 +217,18 @@ def test_new_rows_far_from_those_of_the_fit(table):
             pipe.predict(few)
     with pytest.warns(DiagnosticWarning, match="'column 1' are more than 3 released standard deviations.*order"):
         pipe.predict(X[:, ::-1] + [18, 0])
+    facts = declare(pd.DataFrame(X, columns=list(KNOWN)))
+    facts.update(age=(18, 80), income=(0, 80))
+    steps = *(step for _, step in facts.steps()), StandardScaler(), LogisticRegression((False, True))
+    named = pd.DataFrame(X, columns=list(KNOWN))
+    pipe = fitted(named, table["ill"], *steps)
+    with pytest.warns(DiagnosticWarning, match="'income' are more than 3 released standard deviations"):
+        pipe.predict(named.assign(income=named["age"]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        pipe = fitted(named[:200], table["ill"][:200], *steps, epsilon=0.3)
+        warnings.simplefilter("error", DiagnosticWarning)
+        pipe.predict(named.assign(income=named["age"]))  # noise drowns its means
 
 
 def test_rows_in_a_file_without_a_certificate(table, tmp_path):
