@@ -93,7 +93,7 @@ def test_one_more_comes_to_what_the_ledger_then_says():
     assert len(filled.entries()) == 1 + view.room, "as many as the first page said"
     assert view.right_of_this_kind == times_in_100(right_of_releases(first.record, view.room + 1))
     used_up = f"If this one and {view.room} more like it use it up, an attacker is right at most"
-    others = f"if releases of other kinds do, {view.right_at_limit} (by ε and δ alone)."
+    others = f"if releases of other kinds use it up, {view.right_at_limit} (by ε and δ alone)."
     assert f"{used_up} {view.right_of_this_kind} times in 100; {others}" in page[SPENT]
     assert total_of_two(second.record) is None, "what the first cost is not in it"
     assert total_of_two(record_of(changed(first, epsilon=2.0))) is None, "the only one, but not this one"
