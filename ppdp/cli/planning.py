@@ -272,6 +272,7 @@ delta = {delta}
 # legal_basis = "?"      # and consent, ethics_approval, retention
 # limit_set_by = "?"     # of the ledger, with how to reach them
 # other_releases = "?"   # what else of these people got out, or "nothing"
+# review_by = "?"        # the day by which to sign; and attachments, supersedes, status_list
 """
 
 _RELEASE = """\

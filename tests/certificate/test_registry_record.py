@@ -128,7 +128,7 @@ def test_units_are_counted_only_where_a_row_is_one():
 def test_what_leaves_follows_from_the_last_step():
     kinds = {"a sum": "Summary statistics", "unconditional": "Machine learning model"}
     kinds |= {"transformer-ended": "Machine learning model", "rows": "Dataset", "a Laplace mean": "Summary statistics"}
-    kinds |= {"Laplace rows": "Dataset", "signs": "Dataset"}
+    kinds |= {"Laplace rows": "Dataset", "signs": "Dataset", "a report": "Summary statistics"}
     for name, kind in kinds.items():
         assert record(name)["deployment"]["basic"]["data_product_type"] == kind
     assert record(product_type="Dataset")["deployment"]["basic"]["data_product_type"] == "Dataset"

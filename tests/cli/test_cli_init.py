@@ -1,6 +1,7 @@
 """``ppdp init`` writes what the schema tells and blanks for the rest; unedited, a file plans or names each blank."""
 
 import datetime as dt
+import re
 import tomllib
 
 import numpy as np
@@ -96,6 +97,13 @@ def test_six_files_plan_or_name_each_blank(name, init, capsys):
     assert status == 2
     assert line.startswith("ppdp: error: study.toml: blanks are left")
     assert all(blank.replace('"', "") in line.replace('"', "").replace("\\", "") for blank in blanks)
+
+
+@pytest.mark.parametrize(
+    "name", ["sources", "run_by", "limit_set_by", "review_by", "supersedes", "attachments", "status_list"]
+)
+def test_what_reviewers_ask_for_has_a_place(name, init):
+    assert re.search(rf"^#.*\b{name}\b", init("text.csv"), re.MULTILINE)
 
 
 def test_a_value_changes_nothing(init, tmp_path, capsys):

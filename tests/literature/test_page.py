@@ -11,7 +11,7 @@ from evidence import evidence
 
 import ppdp
 from literature import __main__ as program
-from literature import claims
+from literature import claims, projections
 from literature.items import FATES, ITEMS, NUMBERED
 from literature.page import SOURCES, page
 from ppdp import Domain, Pipeline, lint
@@ -89,6 +89,11 @@ def test_nothing_that_a_paper_numbers_is_without_an_entry(paper):
     assert set(NUMBERED[paper]) <= set(places)
     sections = ("Section", "Appendix", "Equation", "(")
     assert all(place.startswith(sections) for place in set(places) - set(NUMBERED[paper]))
+
+
+def test_places_of_a_body_that_only_its_appendices_name_have_an_entry():
+    named = {"Definition 2.2", "Theorem 2.1", "Lemma 4.3"}
+    assert named <= {item.place for item in ITEMS[projections.PAPER] if item.fate == "absent"}
 
 
 @every_paper

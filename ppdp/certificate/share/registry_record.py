@@ -9,7 +9,7 @@ from datetime import date
 from typing import Any
 
 from ppdp.certificate.canonical import shipped
-from ppdp.certificate.pages.derivation import law_of, only_the_last
+from ppdp.certificate.pages.derivation import is_model, law_of, only_the_last
 from ppdp.certificate.pages.interpretation import rho
 from ppdp.certificate.pages.renderers import rendered
 from ppdp.certificate.pages.statement import Topic
@@ -137,7 +137,7 @@ def _product(c: Record) -> str:
         return "Machine learning model"  # a fitted transformer
     if getattr(FORMULAS[c.mechanism.formula], "rows", False):
         return "Dataset"
-    return "Summary statistics" if c.mechanism.class_.endswith("Mechanism") else "Machine learning model"
+    return "Machine learning model" if is_model(c.mechanism) else "Summary statistics"
 
 
 def _evidence(c: Record) -> dict[str, Any]:
