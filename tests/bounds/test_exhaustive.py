@@ -2,7 +2,7 @@
 
 import pytest
 from effort import found, rounds
-from exhaustive import ADJACENCIES, closest, most_pairs
+from exhaustive import ADJACENCIES, closest
 from neighbours import ROUNDING
 from small_grids import CASES
 
@@ -14,7 +14,8 @@ from ppdp.exceptions import PpdpError
 @pytest.mark.repeated("adjacency")
 def test_no_pair_exceeds_what_is_certified(name, adjacency):
     try:
-        _, _, shares = closest(CASES[name], adjacency, rounds(40, most_pairs(name, adjacency)))
+        case = CASES[name]
+        _, _, shares = closest(case, adjacency, rounds(40, case.most(adjacency)))
     except PpdpError:  # refused behind such neighbours, or nothing is asked that they change: no claim is made
         shares = {}
     assert all(found(share) <= ROUNDING for share in shares.values())

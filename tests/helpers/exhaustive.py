@@ -49,6 +49,8 @@ class Case:
     labels: Sequence[float] = (0.0,)
     ordered: bool = False  # whether the order of rows matters
     box: bool = False  # whether entries are bounded as well as rows
+    absent: bool = False  # whether rows may be absent under any adjacency
+    slow: bool = False  # many trees for every pair
     facts: tuple[tuple[str, Any], ...] = ()  # of labels
 
     def world(self, adjacency: str, n: int) -> Placed:
@@ -62,12 +64,21 @@ class Case:
             domain = domain.but(entry_bound=float(np.abs(X).max()))
         if isinstance(kind, Distance):
             return Placed(domain.but(min_present=n), kind, gaps, labels=tuple(self.labels))
-        domain = domain.but(adjacency=kind, min_present=0 if kind.unbounded else n)
+        domain = domain.but(adjacency=kind, min_present=0 if kind.unbounded or self.absent else n)
         return Placed(domain, kind.entrance_distance(domain.d), gaps, labels=tuple(self.labels))
+
+    def most(self, adjacency: str) -> int:
+        """Pairs of one number of rows that are compared at length: five rows, but of two rows of a person."""
+        if self.slow:
+            return 1000
+        if self.ordered:
+            return 16_000
+        return 4000 if adjacency == "person" else 2000
 
     def pairs(self, adjacency: str, n: int, most: int) -> Iterator[tuple[Placed, Pair]]:
         """All pairs of so many rows; none if they are more than so many."""
         world, rows = self.world(adjacency, n), list(product(self.values, self.labels, (1.0,)))
+        rows += _absent(rows) * (self.absent and adjacency == "replace")
         changed, others = _changed(rows, adjacency), rows + _absent(rows) * (adjacency in ("add_remove", "person"))
         count = len(changed[0][0]) if changed else 0
         size, left = len(others), n - count
@@ -124,11 +135,6 @@ def _is_near(one: Option, other: Option) -> bool:
     apart = np.abs(np.subtract(np.nan_to_num(one[0]), np.nan_to_num(other[0])))
     same = one[1:] == other[1:] and np.array_equal(np.isnan(one[0]), np.isnan(other[0]))
     return bool(same and np.count_nonzero(apart) == 1 and apart.max() <= 0.5 + 1e-12)
-
-
-def most_pairs(name: str, adjacency: str) -> int:
-    """Pairs of one number of rows that are compared at length: of two rows of a person those of three rows as well."""
-    return 4000 if adjacency == "person" and not name.startswith("boosted") else 1000  # many trees for every pair
 
 
 def closest(case: Case, adjacency: str, most: int) -> tuple[int, int, Shares]:
