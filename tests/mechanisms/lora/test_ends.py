@@ -228,8 +228,8 @@ def test_a_training_goes_on_in_its_own_process(monkeypatch):
 
 @pytest.mark.skipif(not process.LINUX, reason="copies of a process are for Linux")
 @pytest.mark.parametrize("method", ["fa", "m2"])
-def test_a_process_that_a_handler_starts_has_no_example_computed(method):
-    """Both would write into the page that calls read: the sums of a training had examples of another batch."""
+def test_a_copy_of_a_training_has_no_example_computed(method):
+    """As a filter of logs may fork one: both would write into the page that calls read."""
     training, examples = private(n_rows=3, batch_size=3, method=method, isolation="process"), without(texts(4))
     apart, batch = training._sums(), {"ids": examples["ids"][:3]}
     if (child := os.fork()) == 0:
