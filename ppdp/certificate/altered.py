@@ -253,13 +253,19 @@ def _recall(label: str, right: float, wrong: float, found: Diagnostics) -> Recal
 
 
 def _of_no_use_or_no_error(c: Record, found: Diagnostics) -> Iterator[str]:
-    """That classes are told apart no better than by one answer for all rows, or without an error, if a threshold does
-    not ask for it.
+    """That rows are of one class alone, or classes told apart no better than by one answer for all rows, or without an
+    error, if a threshold does not ask for it.
     """
     everybody = recalls(found)
     clear = [one for one in everybody if one.error <= TENTH]
     if sum(one.rows for one in clear) < NEARLY_ALL * sum(one.rows for one in everybody):
         return
+    rest = max(0.0, sum(one.rows for one in everybody) - sum(one.rows for one in clear))
+    unsure = CLEAR * found.error * math.sqrt(2 * len(everybody))
+    if len(clear) == 1 and c.released.single_class is None and rest < unsure < TENTH:
+        most = f"{_percent(rest + unsure)} at most"
+        told = f"hardly any of {_own_rows(c)} is of another class than {clear[0].label!r} ({most})"
+        yield f"{told}. Are labels compared, and mapped, as they are spelled?"
     if len(clear) < 2 or c.released.single_class is not None or any(fact.name == THRESHOLD for fact in c.facts):
         return
     balanced, error = np.mean([one.value for one in clear]), np.linalg.norm([one.error for one in clear]) / len(clear)

@@ -1,6 +1,7 @@
 """Slips that later readers made: each ends in a refusal that says what to write, or in a warning on the page, too."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -8,6 +9,7 @@ import pytest
 from sklearn.compose import make_column_selector
 
 from ppdp import ColumnTransformer, Ledger, declare, load, make_pipeline, read_parquet
+from ppdp.certificate.altered import alerts
 from ppdp.cli.main import main
 from ppdp.exceptions import DiagnosticWarning, HeaderWarning, InvalidParameter, PpdpError
 from ppdp.mechanisms import KMeans, LinearRegression, LogisticRegression, PoissonRegressor, Report
@@ -137,6 +139,15 @@ def test_a_column_made_of_the_label(table):
         pipe = fitted(X, table["ill"], *steps, epsilon=4.0)
     assert _said(pipe, "hardly an error")
     assert not _said(classifier(table[list(KNOWN)], table["ill"], epsilon=4.0), "hardly an error")
+
+
+@pytest.mark.parametrize(("rare", "warned"), [(0, True), (400, False)])
+def test_labels_of_one_class_alone(table, rare, warned):
+    """As of labels compared with a word that none of them is; also where the model happens to tell both classes."""
+    pipe = classifier(table[list(KNOWN)], table["ill"] & (table["ill"].cumsum() <= rare), epsilon=4.0)
+    record = pipe.certificate_.record
+    alike = replace(record, released=replace(record.released, single_class=None))
+    assert any("is of another class than 'False'" in one for one in alerts(alike)) == warned
 
 
 @pytest.mark.parametrize(("low", "high", "warned"), [(-999, 100_000, True), (-99, 99, False), (-998, 100_000, False)])
