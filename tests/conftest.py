@@ -12,6 +12,7 @@ from snapshots import snapshot  # noqa: F401  a fixture
 
 from ppdp.data.engine import disk_cache
 from ppdp.privacy.ledger import fit_charging as fits
+from ppdp.transformers.rowwise import probe
 
 MEMORY, ENOUGH = Path("/dev/shm"), 2**31  # a folder in memory, where a file is as safe as this process
 
@@ -32,4 +33,5 @@ class Forgetful(dict):
 
 fits._HISTORIES = Forgetful()
 disk_cache.ROOM = 0  # few rows are read as many are, block by block
+probe.CROWD = 4  # every plan tries its maps among so many copies of made-up rows: tests of that ask for a crowd
 in_place_of_the_system()

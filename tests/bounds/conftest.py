@@ -7,4 +7,4 @@ from effort import rounds
 @pytest.fixture(autouse=True)
 def few_runs(monkeypatch):
     """Releases that the contract of mechanisms tells apart: that all of the noise is there is seen in tests/audit."""
-    monkeypatch.setattr("ppdp.testing.mechanisms.FEWEST", rounds(100))
+    monkeypatch.setattr("ppdp.testing.mechanisms.FEWEST", rounds(40, 400))

@@ -100,6 +100,7 @@ def rows_of(X, y, v, w, factors):
 @pytest.mark.parametrize("distance", DISTANCES, ids=str)
 @pytest.mark.parametrize("kind", MODELS)
 @pytest.mark.parametrize("by_class", [False, True], ids=["rows", "rows and classes"])
+@pytest.mark.repeated("distance", keep=3)
 def test_no_pair_with_weights_exceeds_the_sensitivity(kind, distance, by_class):
     weights = WEIGHTS.get(kind) if by_class else None
     if by_class and weights is None:

@@ -3,8 +3,6 @@
 import datetime
 import decimal
 import ipaddress
-import subprocess
-import sys
 import threading
 import time
 import tracemalloc
@@ -17,6 +15,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from forked import ended, fork, forks
 from refusals import N, classifier, labels, rows
 
 from ppdp import Adjacency, Domain, make_pipeline
@@ -243,20 +242,18 @@ def test_a_long_text_takes_its_own_room_and_not_that_of_every_row():
     assert peak < 20 * 100_000
 
 
+@forks
 def test_tuples_within_tuples_are_no_labels():
     """Python ends where it hashes them, so in a process of its own."""
-    code = """
-import numpy as np
-from ppdp.data.cells import codes
 
-deep = ()
-for _ in range(1_000_000):
-    deep = (deep,)
-column = np.fromiter(["a", deep, ("a",)], dtype=object, count=3)
-print(codes(column, ["a"]).improper.tolist())
-"""
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert (run.returncode, run.stdout.strip()) == (0, "[False, True, True]")
+    def work():
+        deep = ()
+        for _ in range(1_000_000):
+            deep = (deep,)
+        column = np.fromiter(["a", deep, ("a",)], dtype=object, count=3)
+        assert cells.codes(column, ["a"]).improper.tolist() == [False, True, True]
+
+    assert ended(fork(work)) == 0
 
 
 def test_long_cells_are_read_in_one_go():

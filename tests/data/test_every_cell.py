@@ -10,6 +10,7 @@ import datetime
 import decimal
 import enum
 import fractions
+import functools
 import ipaddress
 import tracemalloc
 import types
@@ -226,15 +227,20 @@ def in_words(rows):
 ALL = dict(zip(range(8, N), CELLS))
 
 
+@functools.cache
+def rows_of(reader):
+    """What good cells are to a fit, and what all odd ones are among them."""
+    return tuple(read(*fit_of(reader, spread(steps_of(reader)[2], odd))) for odd in ({}, ALL))
+
+
 @pytest.mark.parametrize("reader", READERS)
 @pytest.mark.filterwarnings(
     "error", *(f"ignore::ppdp.exceptions.{kind}Warning" for kind in ("Composition", "Noise", "Diagnostic"))
 )
 def test_all_cells_together_change_no_row_and_stop_no_fit(reader):
-    good = steps_of(reader)[2]
-    whole, among = (read(*fit_of(reader, spread(good, odd))) for odd in ({}, ALL))
+    whole, among = rows_of(reader)
     assert among[:8] == whole[:8]
-    pipe, *given = fit_of(reader, spread(good, ALL))
+    pipe, *given = fit_of(reader, spread(steps_of(reader)[2], ALL))
     assert pipe.fit(*given).certificate_
     if "categories" in reader:  # of which none is an error
         return
@@ -247,9 +253,8 @@ def test_all_cells_together_change_no_row_and_stop_no_fit(reader):
 @pytest.mark.parametrize("reader", READERS)
 @pytest.mark.repeated("place", keep=3)
 def test_a_cell_is_alone_what_it_is_among_others(reader, place):
-    good = steps_of(reader)[2]
-    whole, among = (read(*fit_of(reader, spread(good, odd))) for odd in ({}, ALL))
-    pipe, *given = fit_of(reader, spread(good, {place: ALL[place]}))
+    whole, among = rows_of(reader)
+    pipe, *given = fit_of(reader, spread(steps_of(reader)[2], {place: ALL[place]}))
     alone = read(pipe, *given)
     assert alone[:place] == whole[:place]
     assert alone[place + 1 :] == whole[place + 1 :]

@@ -33,7 +33,7 @@ def signs(X):
 @pytest.fixture
 def few_runs(monkeypatch):
     """Releases that are told apart, on each dataset: that all of the noise is there is seen in tests/audit."""
-    monkeypatch.setattr("ppdp.testing.mechanisms.FEWEST", rounds(100))
+    monkeypatch.setattr("ppdp.testing.mechanisms.FEWEST", rounds(40, 400))
 
 
 @pytest.mark.usefixtures("few_runs")
@@ -47,7 +47,7 @@ def test_every_mechanism_keeps_its_promises(kind, width, monkeypatch):
     example = kind.example()
     if example.get_params().get("max_iter", 1) != 1:
         example.set_params(max_iter=2)  # a step is like the others, and each run takes all of them
-    assert 0.9 < check_mechanism(example, pairs=rounds(2), climbs=rounds(4), runs=rounds(200)) <= 1 + 1e-9
+    assert 0.9 < check_mechanism(example, pairs=rounds(2), climbs=rounds(4), runs=rounds(80, 800)) <= 1 + 1e-9
 
 
 @pytest.mark.usefixtures("few_runs")
@@ -82,7 +82,7 @@ def test_so_does_every_question(mechanism):
     looser = isinstance(mechanism, (M.SignMechanism, M.Report))
     least = 0.35 if getattr(mechanism, "solver", "") == "output" else 0.7 if looser else 0.9
     domain, few = Domain(n_features=2, **answers), {"pairs": 4, "climbs": 8, "seconds": 0.5}
-    assert least < check_mechanism(mechanism, domain, runs=rounds(200), **few) <= 1 + 1e-9
+    assert least < check_mechanism(mechanism, domain, runs=rounds(80, 800), **few) <= 1 + 1e-9
 
 
 @pytest.mark.usefixtures("few_runs")

@@ -21,7 +21,8 @@ from ppdp.transformers import MeanImputer, MinMaxScaler
 from ppdp.transformers.columns.categories import Encoded, OneHot
 from ppdp.transformers.columns.features import PolynomialTerms
 from ppdp.transformers.columns.maps import Binarized, Binned, FillConstant, FunctionMap, Normalised, RangeScale
-from ppdp.transformers.rowwise.probe import CROWD, ENTRIES, check_row_by_row
+from ppdp.transformers.rowwise import probe
+from ppdp.transformers.rowwise.probe import ENTRIES, check_row_by_row
 
 ONE = Adjacency.replace().distance
 
@@ -264,9 +265,10 @@ def test_products_are_those_of_scikit_learn(degree, interaction_only, include_bi
     assert list(ours.get_feature_names_out()) == list(theirs.get_feature_names_out())
 
 
-def test_a_wide_map_is_tested_in_a_crowd_that_fits_memory():
+def test_a_wide_map_is_tested_in_a_crowd_that_fits_memory(monkeypatch):
     """16 made-up rows, 64 times over, would be 660 MB of products of 400 columns; 20 times that with all copies."""
     largest = []
+    monkeypatch.setattr(probe, "CROWD", 64)
 
     def products(X):
         largest.append(len(X))
@@ -276,7 +278,7 @@ def test_a_wide_map_is_tested_in_a_crowd_that_fits_memory():
     assert max(largest) * 80_000 <= ENTRIES
     largest.clear()
     check_row_by_row(lambda X: (largest.append(len(X)), X)[1], 3, 3, "identity", gaps=False)
-    assert max(largest) == 16 * CROWD
+    assert max(largest) == 16 * 64
 
 
 @pytest.mark.parametrize("stage", [ColumnMap(ranges={0: 0.0, 1: 1.0}), MinMaxScaler(ranges={0: 0.0, 1: 1.0})], ids=repr)

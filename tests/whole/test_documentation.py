@@ -1,5 +1,6 @@
 """The code that people read is run: README and documentation."""
 
+import inspect
 import json
 import re
 import sys
@@ -10,11 +11,13 @@ from typing import Any
 
 import matplotlib.pyplot as plt
 import pytest
+from effort import rounds
 from page_code import python_blocks
 
 from ppdp import Adjacency, Domain
 from ppdp.cli.demo import build
 from ppdp.exceptions import PpdpError
+from ppdp.testing import check_stage
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "benchmarks"))
@@ -46,6 +49,10 @@ def check_installed(code: str) -> None:
 def test_code_blocks_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("ppdp.audit.pairs.TRIAL_RUNS", 480)  # as in tests of audits
+    monkeypatch.setattr("ppdp.testing.mechanisms.FEWEST", 40)  # as in tests of contracts
+    few = {"pairs": rounds(6, 15), "climbs": rounds(10, 40)}
+    for name, value in few.items():
+        monkeypatch.setitem(inspect.unwrap(check_stage).__kwdefaults__, name, value)
     check_installed(code := python_blocks(page))
     run(code, page, {"__name__": "documentation"})
 

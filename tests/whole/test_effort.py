@@ -42,19 +42,27 @@ def test_tests_begin_at_different_places():
     assert len({chosen([range(10)], 1, name)[0] for name in "abcdefgh"}) > 4
 
 
-def run(folder, *options):
-    """Names of the tests that pass."""
+RUN = """
+import pytest
+for options in ([], ["--attack"], ["--quick"]):
+    assert pytest.main(["-p", "effort", "-p", "no:cacheprovider", "-rp", *options, "test_it.py"]) == 0
+"""
+
+
+def names_of_passed(folder):
+    """Names of the tests that pass every day, in an attack, and while one writes."""
     (folder / "test_it.py").write_text(TESTS)
     (folder / "pytest.ini").write_text("[pytest]\n")  # whatever lies in a folder above, names begin here
     place = str(Path(effort.__file__).parent)
     environment = {**os.environ, "PYTHONPATH": place, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
-    line = [sys.executable, "-m", "pytest", "-p", "effort", "-p", "no:cacheprovider", "-rp", *options, "test_it.py"]
+    line = [sys.executable, "-c", RUN]
     ended = subprocess.run(line, cwd=folder, env=environment, capture_output=True, text=True, check=True)
-    return re.findall(r"^PASSED test_it.py::(\S+)", ended.stdout, flags=re.M)
+    parts = re.split(r"^=+ test session starts =+$", ended.stdout, flags=re.M)[1:]
+    return [re.findall(r"^PASSED test_it.py::(\S+)", part, flags=re.M) for part in parts]
 
 
 def test_every_day_one_of_the_repetitions_is_run_and_in_an_attack_all(tmp_path):
-    passed, attacked, quick = (run(tmp_path, *options) for options in ((), ("--attack",), ("--quick",)))
+    passed, attacked, quick = names_of_passed(tmp_path)
     assert len(passed) == 4 + 4 + 1
     assert passed[0] == attacked[0] == "test_once"  # which is long
     assert {re.split(r"[\[-]", name)[1] for name in passed if "every_name" in name} == set("abcd")

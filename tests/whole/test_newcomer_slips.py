@@ -110,6 +110,12 @@ def classifier(table, y, *, epsilon=2.0, classes=(False, True), ranges=((18, 80)
     return Pipeline(steps, epsilon=epsilon, **parameters).fit(table[list(columns)], y)
 
 
+@pytest.fixture(scope="module")
+def fitted(table):
+    """A model that tests only ask."""
+    return classifier(table, table["outcome"])
+
+
 def right(pipe, table, least=0.75):
     """Whether the model ranks the last class of the pipeline's above the first by age."""
     assert roc_auc_score(table["outcome"], pipe.predict_proba(table[["age"]])[:, 1]) > least
@@ -130,6 +136,7 @@ def test_labels_in_another_order(table):
 
 @pytest.mark.parametrize("spelling", [("False", "True"), ("FALSE", "TRUE"), ("no", "yes"), ("0", "1")])
 @pytest.mark.parametrize("invalid", ["error", "repair"])
+@pytest.mark.repeated("invalid")
 def test_booleans_in_a_csv_file(table, spelling, invalid, tmp_path, capsys):
     csv = table[["age"]].assign(outcome=np.where(table["outcome"], spelling[1], spelling[0]))
     status, words = from_file(csv, tmp_path, capsys, "classes = [false, true]", invalid=invalid)
@@ -650,6 +657,17 @@ def test_a_range_as_ids(groups, table):
     _warned(lambda: pipe.fit(table[["age"]], table["outcome"], groups=groups), ["every row a person", "groups=X["])
 
 
+@pytest.fixture(scope="module")
+def written(fitted, tmp_path_factory):
+    """A folder with the model in several forms, of which one lacks a file."""
+    folder = tmp_path_factory.mktemp("written")
+    fitted.export(folder / "model.zip")
+    fitted.export(folder / "part")
+    (folder / "part" / "certificate.json").unlink()
+    joblib.dump(fitted, folder / "model.joblib")
+    return folder
+
+
 @pytest.mark.parametrize(
     ("slip", "words"),
     [
@@ -660,17 +678,12 @@ def test_a_range_as_ids(groups, table):
         (lambda path: load(path / "model.zip").export(path / "model.pkl"), [".zip", "ppdp.load"]),
     ],
 )
-def test_files_of_another_kind(slip, words, table, tmp_path):
-    pipe = classifier(table, table["outcome"])
-    pipe.export(tmp_path / "model.zip")
-    pipe.export(tmp_path / "part")
-    (tmp_path / "part" / "certificate.json").unlink()
-    joblib.dump(pipe, tmp_path / "model.joblib")
-    _refused(lambda: slip(tmp_path), words)
+def test_files_of_another_kind(slip, words, written):
+    _refused(lambda: slip(written), words)
 
 
-def test_an_export_into_no_folder(table, tmp_path):
-    _refused(lambda: classifier(table, table["outcome"]).export(tmp_path / "no" / "model.zip"), ["folder"])
+def test_an_export_into_no_folder(fitted, tmp_path):
+    _refused(lambda: fitted.export(tmp_path / "no" / "model.zip"), ["folder"])
 
 
 @pytest.mark.parametrize(
@@ -691,10 +704,9 @@ def test_an_export_into_no_folder(table, tmp_path):
         (lambda pipe: Ledger(epsilon=1.0, delta=1e-5).remaining, "entries, epsilon"),
     ],
 )
-def test_what_a_fitted_pipeline_is_asked_for(slip, words, table):
-    pipe = classifier(table, table["outcome"])
+def test_what_a_fitted_pipeline_is_asked_for(slip, words, fitted):
     with pytest.raises((AttributeError, KeyError)) as caught:
-        slip(pipe)
+        slip(fitted)
     assert words in str(caught.value).partition("Fix: ")[2]
 
 

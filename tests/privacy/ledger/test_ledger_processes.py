@@ -11,6 +11,7 @@ import time
 
 import pytest
 from effort import rounds
+from forked import ended, fork, forks
 
 from ppdp.exceptions import BudgetExceeded, LedgerError
 from ppdp.privacy.gaussian import gaussian_mu
@@ -27,30 +28,6 @@ def make(request, tmp_path):
     """Build a ledger of either kind; the tests that use this hold for both."""
     path = tmp_path / "account.sqlite" if request.param == "file" else None
     return lambda **limit: Ledger(path, **limit)
-
-
-def forks(test):
-    """Mark a test that forks; the test process has threads of its own under some runners."""
-    quiet = pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
-    return pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")(quiet(test))
-
-
-def fork(work):
-    """Run ``work()`` in a forked child and return its process id; the child ends with code 0 or 1."""
-    child = os.fork()
-    if child == 0:
-        code = 1
-        try:
-            work()
-            code = 0
-        finally:
-            os._exit(code)
-    return child
-
-
-def ended(child):
-    """Wait for a child; its exit code, or minus the signal that killed it."""
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
 # ---------------------------------------------------------------- many at once
