@@ -47,7 +47,7 @@ def few_rounds(monkeypatch):
     plain = mechanisms.GradientBoostingClassifier.set_params
 
     def fewer(self, **given):
-        return plain(self, **given | ({"max_iter": 20} if given == {"max_iter": 1000} else {}))
+        return plain(self, **given | ({"max_iter": 5} if given == {"max_iter": 1000} else {}))
 
     monkeypatch.setattr(mechanisms.GradientBoostingClassifier, "set_params", fewer)
 
