@@ -13,6 +13,7 @@ from ppdp.exceptions import InvalidParameter
 from ppdp.mechanisms import GradientBoostingClassifier, GradientBoostingRegressor
 from ppdp.mechanisms.boosting.bins import Bins
 from ppdp.mechanisms.boosting.plans import edges_of
+from ppdp.mechanisms.boosting.shapes import correlations, joint_shares
 from ppdp.mechanisms.boosting.targets import TargetDistribution
 from ppdp.mechanisms.learn.prior import Prior
 from ppdp.transformers import MinMaxScaler, NormClipper
@@ -67,6 +68,32 @@ def test_lines_of_many_rows_stay_lines_though_noise_says_more():
     pipe = make_pipeline(*steps, epsilon=1.0, delta=1e-7, random_state=35).fit(table.X, table.target)
     linear = LinearRegression().fit(table.X, table.target).predict(table.new)
     assert np.std(pipe.predict(table.new) - linear) < 0.08 * np.std(linear)
+
+
+@pytest.mark.parametrize("correlation", [0.9, -0.6, 0.0])
+def test_cells_of_columns_that_go_together_have_their_rows(correlation):
+    rng = np.random.default_rng(0)
+    moments = np.array([[1.0, 2 * correlation], [2 * correlation, 4.0]])
+    scores = rng.multivariate_normal([0.0, 0.0], moments, 200_000)
+    groups = [np.digitize(own, np.quantile(own, ends)) for own, ends in zip(scores.T, ([0.1, 0.5, 0.9], [0.25, 0.6]))]
+    groups[1] = (groups[1] + 1) % 3  # in whatever order they stand
+    shares = tuple(np.bincount(of_column) / len(scores) for of_column in groups)
+    effects = tuple(np.bincount(of, own) / np.bincount(of) for of, own in zip(groups, scores.T))
+    found = joint_shares(shares, effects, float(correlations(moments)[0, 1]))
+    together = np.histogram2d(*groups, bins=(range(5), range(4)))[0] / len(scores)
+    np.testing.assert_allclose(found, np.maximum(together, np.outer(*shares)), atol=0.005)
+
+
+def test_a_table_of_columns_that_go_together_does_not_go_too_far():
+    rng = np.random.default_rng(33)
+    age, power = rng.integers(1, 24, 15_000), rng.normal(95, 32, 15_000).clip(35, 400)
+    distance = (age * rng.normal(14_000, 4_000, len(age))).clip(10, 400_000)
+    worth = 30_000 * np.exp(-0.11 * age - 1.2e-6 * distance) * (power / 95) ** 0.7
+    price, X = worth * rng.choice([0.7, 1.0, 1.4], len(age)), np.column_stack([age, distance, power])
+    ranges = MinMaxScaler(ranges=[(0, 35), (0, 400_000), (20, 500)])
+    model = GradientBoostingRegressor(loss="poisson", y_range=(0, 60_000))
+    pipe = make_pipeline(ranges, model, epsilon=1.0, delta=1e-6, random_state=0).fit(X, price)
+    assert pipe.score(X, price) > 0.7
 
 
 def test_moments_that_are_known_stand_in_place_of_noise():

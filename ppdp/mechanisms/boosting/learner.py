@@ -33,7 +33,18 @@ from ppdp.mechanisms.boosting.blocks import (
 from ppdp.mechanisms.boosting.losses import ScoreLoss
 from ppdp.mechanisms.boosting.model import SIDE, AdditiveModel, shifted
 from ppdp.mechanisms.boosting.plans import begins_with_shapes
-from ppdp.mechanisms.boosting.shapes import WEIGHT, Posterior, centred, first_shape, level, parts, products, table_parts
+from ppdp.mechanisms.boosting.shapes import (
+    WEIGHT,
+    Posterior,
+    centred,
+    correlations,
+    first_shape,
+    joint_shares,
+    level,
+    parts,
+    products,
+    table_parts,
+)
 from ppdp.mechanisms.boosting.training import Training
 from ppdp.mechanisms.boosting.trees import as_table, columns_drawn, leaves_of_cells, shifts_drawn, values_of_leaves
 from ppdp.mechanisms.learn.newton import fitted_by_newton
@@ -116,6 +127,7 @@ class _Learner:
     lines: list[Callable[[], tuple[Posterior, Array]]] = field(default_factory=list)  # first shapes, were they straight
     unsure: float = 0.0  # variance of the baseline
     middle: float | None = None  # of the distances of targets from scores, if released
+    together: Array = field(default_factory=lambda: np.zeros((0, 0)))  # correlations of what columns add
 
     def add_column(self, column: int, by_label: Array, noise: float, rate: float) -> None:
         """Bins of a column, and its first shape."""
@@ -190,15 +202,18 @@ class _Learner:
 
         parameters = {**linear, "norm": norm, "loss": LINEAR[training.parameters["loss"]]}
         size, noise_scale = training.size, training.noise_scale / factor
-        models, covariance, _ = fitted_by_newton(
+        models, covariance, _, moments = fitted_by_newton(
             rows, self.loss.linear, answer, noise_scale, size, parameters, prior=None if sure else prior
         )
         *weights, baseline = models[-1][0]
         self.unsure = float(prior.deviations[-1] ** 2 if sure else covariance[-1, -1])
         model.baseline = _bounded(baseline + self.loss.shift).item()
         added = [np.zeros(width) for width in training.cells.widths]
-        for weight, (column, table) in zip(weights, tables):
+        of_columns = np.zeros((len(added), len(tables)))
+        for place, (weight, (column, table)) in enumerate(zip(weights, tables)):
             added[column] += weight * table
+            of_columns[column, place] = weight
+        self.together = correlations(of_columns @ moments @ of_columns.T)
         for column, (bins, of_cells) in enumerate(zip(self.bins, added)):
             self._show(column, _bounded(bins.means(of_cells)))
         self.least = LEAST_BESIDE_LINES if self._curved() < CURVED else LEAST_EVIDENCE
@@ -348,6 +363,10 @@ class _Learner:
         shares: list[Array] = [
             np.bincount(groups, bins.shares, SIDE).astype(np.float64) for groups, bins in zip(grouped, self.bins)
         ]
+        means = [
+            np.bincount(groups, bins.shares * self._of_bins(column), SIDE) / np.maximum(own, 1e-12)
+            for column, (groups, bins, own) in enumerate(zip(grouped, self.bins, shares))
+        ]
         terms = [partial(cell_of, model.groups, first, second) for first, second in pairs]
         norm = self._diameter(len(pairs), np.zeros(0), float(model.ranges().sum()) + model.paired)
         sums, noise = self._gradients(terms, [SIDE**2] * len(pairs), norm)
@@ -355,16 +374,17 @@ class _Learner:
         doubt = DOUBT_OF_TABLES / self.loss.typical_score**2
         least = self.least + math.log(len(pairs))  # of many tables noise makes one larger
         for (first, second), of_pair in zip(pairs, sums):
-            weights = np.outer(shares[first], shares[second]).ravel()
+            own, effects = (shares[first], shares[second]), (means[first], means[second])
+            weights = joint_shares(own, effects, float(self.together[first, second])).ravel()
             kept = np.outer(shares[first] > 0, shares[second] > 0).ravel()
             kernels = products(
                 *(
-                    table_parts(own[own > 0], ordered=self.bins[column].ordered)
-                    for column, own in ((first, shares[first]), (second, shares[second]))
+                    table_parts(of_groups[of_groups > 0], ordered=self.bins[column].ordered)
+                    for column, of_groups in zip((first, second), own)
                 )
             )
             weights, of_cells = weights[kept], of_pair[kept]
-            slopes, labels = (numbers[kept] for numbers in self._in_cells((first, second), grouped))
+            slopes, labels = (numbers[kept] for numbers in self._in_cells(own, effects))
             spread = self._noise(noise**2 + labels * self.n_rows * weights, weights)
             posterior = Posterior.of(of_cells, slopes * self.n_rows * weights, spread, kernels, doubt)
             rest.append(of_cells.sum())
@@ -379,16 +399,12 @@ class _Learner:
             model.pair_errors.append(errors)
         self._step_of_baseline(float(np.mean(rest)), noise * SIDE / math.sqrt(len(pairs)))
 
-    def _in_cells(self, pair: tuple[int, int], groups: Sequence[Codes]) -> tuple[Array, Array]:
+    def _in_cells(self, shares: tuple[Array, Array], effects: tuple[Array, Array]) -> tuple[Array, Array]:
         """Mean slope and variance of gradients in the cells of a table, as if other columns were independent."""
-        means, rest = [], float((self.importances() ** 2).sum())
-        for column in pair:
-            shares, own = self.bins[column].shares, groups[column]
-            total = np.maximum(np.bincount(own, shares, SIDE), 1e-12)
-            means.append(np.bincount(own, shares * self._of_bins(column), SIDE) / total)
-            rest -= float(total @ means[-1] ** 2)
+        rest = float((self.importances() ** 2).sum())
+        rest -= sum(float(own @ effect**2) for own, effect in zip(shares, effects))
         points, weights = NODES
-        scores = self.model.baseline + np.add.outer(*means).ravel()[:, None] + math.sqrt(max(rest, 0.0)) * points
+        scores = self.model.baseline + np.add.outer(*effects).ravel()[:, None] + math.sqrt(max(rest, 0.0)) * points
         slopes, variances = (of(scores) @ weights / weights.sum() for of in (self.loss.slope, self.loss.variance))
         return slopes, variances
 

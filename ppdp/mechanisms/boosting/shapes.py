@@ -15,6 +15,8 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve, solve_triangular
 from scipy.linalg.lapack import dpotrf, dpotri, dtrtrs
 from scipy.optimize import nnls
+from scipy.special import ndtri
+from scipy.stats import multivariate_normal
 
 from ppdp.data.rows import Array
 from ppdp.mechanisms.boosting.bins import Bins
@@ -36,6 +38,7 @@ FARTHEST, LEAST_LEFT = 0.1, 1e-3  # of the way from the mean label to 0 or 1, wh
 TURNS, STRIDE = 4, 2.0  # steps to the likeliest shape of scores, and by how much a bin moves in one, at most
 LEAST_SLOPE = 0.25  # of the slope at the mean label: where labels are hardly ever 1, noise would move a shape far
 DOUBT = 3.0  # rate of the exponential distribution of variances, of few rows
+CORRELATED = 0.95  # largest correlation of what two columns add
 LEVELS = 8  # steps to a baseline
 LEAST_RISE = 0.02  # of the mean label, where a baseline grows by 1
 
@@ -87,6 +90,29 @@ def table_parts(shares: Array, *, ordered: bool) -> list[Array]:
 def products(first: Sequence[Array], second: Sequence[Array]) -> list[Array]:
     """Covariances of the parts of a table of two columns that neither of them has alone."""
     return [np.asarray(np.kron(one, other), dtype=np.float64) for one, other in zip(first, second)]
+
+
+def correlations(moments: Array) -> Array:
+    """From second moments; of what is 0, 0."""
+    deviations = np.sqrt(np.maximum(np.diag(moments), 1e-300))
+    return np.asarray(np.clip(moments / np.outer(deviations, deviations), -CORRELATED, CORRELATED))
+
+
+def joint_shares(shares: tuple[Array, Array], effects: tuple[Array, Array], correlation: float) -> Array:
+    """Shares of the rows in the cells of two columns of groups, as many at least as if these were independent.
+
+    With this correlation of effects they are taken to be ranks of normal ones.
+    """
+    independent = np.outer(*shares)
+    if correlation == 0:
+        return independent
+    order = [np.argsort(of_groups, kind="stable") for of_groups in effects]
+    ends = [ndtri(np.append(0.0, np.minimum(np.cumsum(own[by]), 1.0))).clip(-9, 9) for own, by in zip(shares, order)]
+    grid = np.stack(np.meshgrid(*ends, indexing="ij"), axis=-1)
+    below = multivariate_normal(cov=[[1.0, correlation], [correlation, 1.0]]).cdf(grid)
+    together = np.zeros_like(independent)
+    together[np.ix_(*order)] = np.diff(np.diff(below, axis=0), axis=1)
+    return np.maximum(independent, together)
 
 
 @dataclass(frozen=True, slots=True)

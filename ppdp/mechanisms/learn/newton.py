@@ -57,9 +57,9 @@ def fitted_by_newton(
     prior: Prior | None = None,
     last: bool = False,
     over: bool = True,
-) -> tuple[list[Array], Array, Array]:
-    """Coefficients (n_scores, width) behind every step, intercepts last, what is known of the errors of the last, and
-    the weight of the rows as a noisy share of their number, with its standard error.
+) -> tuple[list[Array], Array, Array, Array]:
+    """Coefficients (n_scores, width) behind every step, intercepts last, what is known of the errors of the last, the
+    weight of the rows as a noisy share of their number, with its standard error, and second moments of the rows.
 
     ``answer`` adds noise of ``noise_scale`` to ``size`` numbers; ``parameters`` are those of the formula. ``last`` says
     that no other rows are trained on, ``over`` that nobody reads these again: whitened ones may be written over them.
@@ -82,7 +82,7 @@ def _fitted(
     size: int,
     parameters: Mapping[str, Any],
     prior: Prior | None,
-) -> tuple[list[Array], Array, Array]:
+) -> tuple[list[Array], Array, Array, Array]:
     """The same, of rows that are ``held`` for so many passes."""
     intercept = bool(parameters["fit_intercept"])
     factors = Factors.of(**parameters)
@@ -112,6 +112,7 @@ def _fitted(
     moments = symmetric(norm**2 * noisy_mean(exact, np.full(numbers, factors.moments)), width + n_targets)
     least = usual**2 / (norm_ratio**2 * width)
     moments, left = (moments, norm**2 * noise) if prior is None else prior.believed(moments, norm**2 * noise, unit)
+    of_rows = moments[: rows.d, : rows.d]
     whitening = Whitening.of(moments, n_targets, intercept, unit, left, least, loss.lowest_target)
     whitening = whitening if loss.dispersion is not None else whitening.with_noise()
     main = factors.steps[: parameters["iterations"]]
@@ -137,7 +138,7 @@ def _fitted(
         *_, last = steps(scores, of_scores, calibrating, CALIBRATION_CLIP * norm_ratio / NORM_RATIO)
         thetas[-1] = np.hstack([last[:, :1] * direction, last[:, 1:]])
     if prior is not None:
-        return [whitening.coefficients(theta) for theta in thetas], state.covariance(), present
+        return [whitening.coefficients(theta) for theta in thetas], state.covariance(), present, of_rows
     models, dispersion, unresolved = [whitening.coefficients(theta) for theta in thetas], loss.dispersion, 1.0
     if dispersion is None:
         last = models[-1][0]
@@ -149,7 +150,7 @@ def _fitted(
         curvature = whitening.curvature()
     elif state.released_curvatures:
         curvature = state.curvature()
-    return models, errors_of_coefficients(state, curvature, dispersion / rows.n, unresolved), present
+    return models, errors_of_coefficients(state, curvature, dispersion / rows.n, unresolved), present, of_rows
 
 
 def _steps(

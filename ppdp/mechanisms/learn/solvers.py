@@ -204,7 +204,7 @@ class Newton(Solver):
 
     def release(self, run: TrainingRun) -> dict[str, Array]:
         given = run.rows, run.loss, run.add_noise, run.noise_scale, run.question.size, run.parameters
-        models, errors, present = fitted_by_newton(*given, last=True, over=run.over)
+        models, errors, present, _ = fitted_by_newton(*given, last=True, over=run.over)
         released = {"theta": models[-1].ravel(), PRESENT: present}
         if run.parameters["loss"] in DIRECTED:
             released["errors"] = errors
