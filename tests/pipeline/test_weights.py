@@ -42,7 +42,7 @@ from ppdp.mechanisms import (
 from ppdp.pipeline.fit import prepare_rows
 from ppdp.transformers import Deduplicator, MinMaxScaler, StandardScaler
 
-N, CAP = 20_000, 12.0
+N, FEW, CAP = 20_000, 5000, 12.0
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-1, 1, (N, 3))
 SCORES = X @ [2.0, -1.0, 0.5] - 1.2 + 3 * (X[:, 0] > 0) * X[:, 1] ** 2
@@ -66,34 +66,34 @@ def pipeline(*last, max_weight=CAP, domain=None, **own):
 
 def learned(model, y, weights):
     """Coefficients of the model alone, almost without noise."""
-    domain = Domain(n_rows=N, n_features=3, row_norm=2.0, max_weight=CAP)
+    domain = Domain(n_rows=FEW, n_features=3, row_norm=2.0, max_weight=CAP)
     pipe = make_pipeline(model, epsilon=20.0, delta=1e-5, domain=domain)
-    plan, rows = prepare_rows(pipe, X, y)
+    plan, rows = prepare_rows(pipe, X[:FEW], y[:FEW])
     question, stage = plan.mechanism.question, plan.mechanism.stage
-    rows = rows if weights is None else type(rows)(rows.X, rows.y, rows.weight, factor=weights / CAP)
+    rows = type(rows)(rows.X, rows.y, rows.weight, factor=weights[:FEW] / CAP)
     released = stage.release(rows.weighted(np.array(question.factors)), question, ppdp.mechanisms.base.Noise(0), 1e-6)
     stage.read(released, plan.end[0], question)
     return np.append(stage.coef_.ravel(), stage.intercept_)
 
 
 def reference(model, y, weights):
-    model.fit(X, y, sample_weight=weights)
+    model.fit(X[:FEW], y[:FEW], sample_weight=weights[:FEW])
     return np.append(model.coef_.ravel(), model.intercept_)
 
 
 MODELS = {
     "logistic": (
         lambda **own: LogisticRegression(
-            (0, 1), max_coef_norm=20.0, max_grad_norm=3.0, max_iter=300, alpha=400.0, **own
+            (0, 1), max_coef_norm=20.0, max_grad_norm=3.0, max_iter=300, alpha=100.0, **own
         ),
-        lambda **own: theirs.LogisticRegression(C=1 / 400, **own),
+        lambda **own: theirs.LogisticRegression(C=1 / 100, **own),
         Y,
     ),
     "several classes": (
         lambda **own: LogisticRegression(
-            (0, 1, 2), max_coef_norm=20.0, max_grad_norm=3.0, max_iter=300, alpha=400.0, **own
+            (0, 1, 2), max_coef_norm=20.0, max_grad_norm=3.0, max_iter=300, alpha=100.0, **own
         ),
-        lambda **own: theirs.LogisticRegression(C=1 / 400, **own),
+        lambda **own: theirs.LogisticRegression(C=1 / 100, **own),
         SEVERAL,
     ),
     "least squares": (
@@ -102,8 +102,8 @@ MODELS = {
         TARGETS,
     ),
     "ridge": (
-        lambda: Ridge((-1, 1), alpha=3000.0, max_grad_norm=9.0, max_iter=200, max_coef_norm=9.0),
-        lambda: theirs.Ridge(3000.0),
+        lambda: Ridge((-1, 1), alpha=750.0, max_grad_norm=9.0, max_iter=200, max_coef_norm=9.0),
+        lambda: theirs.Ridge(750.0),
         TARGETS,
     ),
     "counts": (

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import copy
 import math
-import multiprocessing
+import os
 import pickle
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 
@@ -19,6 +17,7 @@ import mpmath
 import numpy as np
 import pytest
 from false_alarms import FALSE_ALARM, Z_LIMIT
+from forked import ended, fork, forks
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
@@ -287,27 +286,19 @@ class TestTheSource:
     def test_repr_shows_no_seed(self):
         assert (repr(Noise()), repr(Noise(12345))) == ("Noise()", "Noise(seeded)")
 
-    @pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="this system cannot fork")
-    def test_forks_do_not_share_noise_and_optimised_python_draws_the_same(self):
-        script = (
-            "import os, numpy as np\n"
-            "from ppdp.exceptions import InvalidParameter\n"
-            "from ppdp.privacy.noise.sampler import Noise\n"
-            "v = [1.0, 0.2, float('nan'), float('inf'), -1e300]\n"
-            "a, b = Noise(1).release(v, 2e-6, 1.0), Noise(1).release([1, 0.2, 0, 1, -1], 2e-6, 1.0)\n"
-            "try: Noise().release(v, 1e-13, 1.0)\n"
-            "except InvalidParameter: print(__debug__, (a == b).all(), np.abs(a).max() < 1.0001, flush=True)\n"
-            "noise = Noise(); noise.standard_lattice(1000)\n"
-            "child = os.fork(); os.fork()\n"
-            "os.write(1, (' '.join(map(str, noise.standard_lattice(50))) + '\\n').encode())\n"
-            "if child: os.waitpid(-1, 0); os.waitpid(-1, 0)"
-        )
-        done = subprocess.run(
-            [sys.executable, "-O", "-W", "ignore", "-c", script], capture_output=True, text=True, check=False
-        )
-        optimised, *drawn = done.stdout.splitlines()
-        assert optimised == "False True True"
-        drawn = " ".join(drawn).split()
+    @forks
+    def test_forks_do_not_share_noise(self):
+        noise, (reading, writing) = Noise(), os.pipe()
+        noise.standard_lattice(1000)
+
+        def work():
+            os.write(writing, "".join(f"{number} " for number in noise.standard_lattice(50)).encode())
+
+        children = [fork(work) for _ in range(3)]
+        work()
+        assert [ended(child) for child in children] == [0] * 3
+        drawn = os.read(reading, 10_000).split()
+        os.close(reading), os.close(writing)
         assert len(drawn) == len(set(drawn)) == 4 * 50
 
     def test_threads_do_not_share_noise_and_may_build_the_table_together(self):

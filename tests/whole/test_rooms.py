@@ -1,6 +1,7 @@
 """Every line has a room, and imports run downwards, wherever they stand in a file."""
 
 import ast
+import re
 from functools import cache
 
 from rooms import ROOMS
@@ -35,6 +36,15 @@ def test_no_two_files_import_each_other_in_a_circle():
         assert ready, f"imports run in a circle among {sorted(waiting)}"
         for module in ready:
             del waiting[module]
+
+
+def test_optimised_python_does_the_same():
+    """What it leaves out tells types, and what a table of constants holds."""
+    harmless = re.compile(r"[\w.]+ is not None|isinstance\([\w.]+, \w+\)|len\([A-Z]+\) \+ 1 == [A-Z_]+")
+    for module in MODULES:
+        for node in ast.walk(tree_of(module)):
+            assert not isinstance(node, ast.Assert) or harmless.fullmatch(ast.unparse(node.test)), module
+            assert not (isinstance(node, ast.Name) and node.id == "__debug__"), module
 
 
 def test_verification_knows_nothing_of_what_made_the_certificate():
