@@ -385,6 +385,14 @@ def _as_kept(cells: Any, kind: Any) -> Any:
     return cells
 
 
+def storable(column: Any) -> Any:
+    """A column as Parquet takes it, whatever dictionary it has."""
+    import pyarrow as pa
+
+    kind = _kept(column.type)
+    return pa.chunked_array([_as_kept(chunk, kind).cast(kind) for chunk in column.chunks], kind)
+
+
 class _Spooled(ArrowSource):
     """Rows that can be read only once, in a private file, until they are closed."""
 

@@ -27,6 +27,7 @@ from ppdp.certificate.share.files import hashed, pack_arrays, read_file, replaci
 from ppdp.core.checks import choice, path_of
 from ppdp.core.private_files import is_ours, locked
 from ppdp.core.progress import progress
+from ppdp.data.engine.arrow import storable
 from ppdp.data.engine.source import BlockSource
 from ppdp.data.frames import opened
 from ppdp.data.parallel import PIECE
@@ -342,7 +343,7 @@ def _block(
     values = released(opened(table.select(list(names))))
     result = np.asarray(values if then is None else then(values))
     new = [pa.array(column) for column in result.reshape(len(result), -1).T]
-    return pa.table([*(table[name] for name in keep), *new], [*keep, *columns]).replace_schema_metadata(note)
+    return pa.table([*(storable(table[name]) for name in keep), *new], [*keep, *columns]).replace_schema_metadata(note)
 
 
 def _write(path: Path, blocks: Any) -> None:

@@ -240,6 +240,16 @@ def test_names_of_any_length_are_written(rows, tmp_path, fitted):
         assert read(tmp_path / name).num_rows == N
 
 
+@pytest.mark.parametrize("values", [["a", None, "b"], pa.array(["a", "c", "b"], pa.string_view())], ids=["gap", "view"])
+def test_kept_categories_are_written_whatever_their_dictionary_holds(values, tmp_path, fitted):
+    words = pa.DictionaryArray.from_arrays([0, 1, 2, None], pa.array(values))
+    rows = TABLE.slice(0, 4).select(NAMES).append_column("word", words)
+    with pa.OSFile(str(tmp_path / "rows.arrow"), "wb") as file, pa.ipc.new_file(file, rows.schema) as writer:
+        writer.write_table(rows)
+    fitted.write_parquet(tmp_path / "rows.arrow", tmp_path / "out", keep="word")
+    assert read(tmp_path / "out")["word"].to_pylist() == words.to_pylist()
+
+
 def test_what_cannot_be_written_is_refused_and_leaves_nothing(rows, tmp_path, fitted):
     out = tmp_path / "out"
     with pytest.raises(InvalidInput, match="X is in memory"):
