@@ -59,11 +59,6 @@ def test_a_column_of_labels_is_one_whatever_holds_it(held):
         np.testing.assert_array_equal(codes(held(labels().reshape(-1, 1))), labels())
 
 
-def test_lists_fit_like_arrays():
-    fits = [classifier().fit(rows(), y) for y in (labels(), labels().tolist(), tuple(labels().tolist()))]
-    assert len({pipe.release_.sha256 for pipe in fits}) == 1
-
-
 def test_classes_can_be_read_from_a_list():
     pipe = classifier().set_params(model__classes=None).fit(rows(), labels().tolist())
     assert pipe.classes_.tolist() == [0, 1]

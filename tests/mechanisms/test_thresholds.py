@@ -214,12 +214,11 @@ def test_a_recall_is_held_on_rows_that_nobody_trained_on(tmp_path):
     assert ppdp.load(tmp_path / "model.zip")[-1].threshold == ("recall", 0.8)
 
 
-@pytest.mark.parametrize("kind", [LogisticRegression, LinearSVC, GradientBoostingClassifier])
 @pytest.mark.parametrize(
-    ("threshold", "rest"),
+    ("kind", "threshold", "rest"),
     [
-        ("f1", {"calibration": "sigmoid"}),
-        (("recall", 0.8), {"calibration": "sigmoid", "class_weight": "balanced"}),
+        (LinearSVC, "f1", {"calibration": "sigmoid"}),
+        (GradientBoostingClassifier, ("recall", 0.8), {"calibration": "sigmoid", "class_weight": "balanced"}),
     ],
     ids=str,
 )

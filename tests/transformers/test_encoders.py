@@ -257,14 +257,6 @@ class TestColumnMap:
         assert facts["range of born"] == "1920-01-01 to 2010-01-01"
         assert pipe.score(X, y) > 0.9
 
-    def test_rows_in_blocks(self, tmp_path):
-        X, y = patients()
-        X.assign(outcome=y).to_parquet(tmp_path / "rows.parquet")
-        model = LogisticRegression(classes=(0, 1))
-        pipe = Pipeline([("columns", columns()), ("gaps", MeanImputer()), ("model", model)], epsilon=5.0)
-        assert pipe.fit(str(tmp_path / "rows.parquet"), "outcome").certificate_.verify()
-        assert pipe.score(X, y) > 0.8
-
     @pytest.mark.parametrize("column", [[5.0] * 400, [None] * 400, ["5", None, "x", 3] * 100])
     def test_one_value_all_missing_and_mixed_types_tell_nothing(self, column):
         X = pd.DataFrame({"x": pd.Series(column, dtype=object), "sex": pd.Series(column, dtype=object)})

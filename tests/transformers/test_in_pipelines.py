@@ -25,6 +25,7 @@ FITTED = [
     S.MinMaxScaler(quantiles=(0.1, 0.9)),
     S.PCA(1),
     S.PCA(1, output="projected"),
+    S.PCA(1, with_mean=True, output="aligned", public_basis=np.eye(2)[:, :1], min_alignment=0.5),
     S.SoftPCA(0.05),
 ]
 PUBLIC = [

@@ -301,15 +301,6 @@ class TestPipelines:
         assert (released in pipe.release_.arrays) == (twin.components_ is not None)
 
     @pytest.mark.parametrize("output", OUTPUTS)
-    def test_with_a_mean_nothing_is_released_for_prediction(self, output):
-        X, _ = self.data()
-        stage = PCA(2, 0.02, True, output, public_basis=np.eye(6)[:, :2], min_alignment=0.5, fit_mode="exact")
-        pipe = make_pipeline(NormClipper(1.0), stage, GaussianMechanism(), epsilon=2.0, random_state=0).fit(X)
-        certificate = Certificate.from_json(pipe.certificate_.to_json())
-        assert certificate.verify()
-        assert list(pipe.release_.arrays) == ["gaussianmechanism.answer"]
-
-    @pytest.mark.parametrize("output", OUTPUTS)
     def test_at_the_end_the_map_is_released(self, output):
         X, _ = self.data()
         pipe = make_pipeline(NormClipper(1.0), PCA(2, with_mean=True, output=output), epsilon=4.0, random_state=0).fit(
