@@ -3,6 +3,7 @@
 None ends in a certificate over nonsense without a word.
 """
 
+import uuid
 import warnings
 
 import joblib
@@ -29,6 +30,7 @@ from ppdp import (
 from ppdp.cli.main import main
 from ppdp.exceptions import DiagnosticWarning, NoiseWarning, PpdpError
 from ppdp.mechanisms import (
+    ExponentialMechanism,
     GaussianMechanism,
     GaussianNB,
     GradientBoostingClassifier,
@@ -64,6 +66,16 @@ def table():
     outcome = age / 20 + 2 * (city == "Cork") + rng.normal(size=N) > 3.2
     income = 20000 + 600 * age + rng.normal(0, 5000, N)
     return pd.DataFrame({"age": age, "city": city, "income": income, "outcome": outcome})
+
+
+def refused(*words):
+    """An error with what to write, in these words."""
+    return lambda slip: _refused(slip, words)
+
+
+def warned(*words):
+    """A release, beside which a warning says these words."""
+    return lambda slip: _warned(slip, words)
 
 
 def _refused(slip, words):
@@ -111,6 +123,7 @@ def right(pipe, table, least=0.75):
 
 def test_labels_in_another_spelling(table):
     labels = np.where(table["outcome"], "Yes", "No")
+    _warned(lambda: classifier(table, labels, classes=("no", "yes"), on_invalid="repair"), ["label"])
     _refused(lambda: classifier(table, labels, classes=("no", "yes")), ["classes"])
 
 
@@ -119,6 +132,22 @@ def test_labels_in_another_order(table):
     pipe = classifier(table, labels, classes=("yes", "no"))
     scores = pipe.predict_proba(table[["age"]])[:, list(pipe.classes_).index("yes")]
     assert roc_auc_score(table["outcome"], scores) > 0.75
+
+
+@pytest.mark.parametrize("spelling", [("False", "True"), ("FALSE", "TRUE"), ("no", "yes"), ("0", "1")])
+@pytest.mark.parametrize("invalid", ["error", "repair"])
+@pytest.mark.repeated("invalid")
+def test_booleans_in_a_csv_file(table, spelling, invalid, tmp_path, capsys):
+    csv = table[["age"]].assign(outcome=np.where(table["outcome"], spelling[1], spelling[0]))
+    status, words = from_file(csv, tmp_path, capsys, "classes = [false, true]", invalid=invalid)
+    assert status == 0, words
+    assert predicted(tmp_path, capsys, table) > 0.65, words
+
+
+def test_means_in_units_of_the_table(table):
+    for steps in ([("range", MinMaxScaler(ranges={"age": (18, 80)}))], declared(table, age=(18, 80)).steps()):
+        mean = Pipeline([*steps, ("mean", GaussianMechanism())], epsilon=2).fit(table[["age"]]).release_.to_pandas()
+        assert abs(mean["raw_value"].iloc[0] - table["age"].mean()) < 2
 
 
 @pytest.mark.parametrize(("known", "again"), [((18, 80), {"age": (18, 80)}), ((18, 80), (0, 1)), ("private", (0, 1))])
@@ -136,6 +165,47 @@ def test_edges_in_units_of_the_table(table):
         first = low == 20  # which says that it holds all below it, too
         assert ("below" in row["note"].iloc[0]) == first
         assert abs(row["value"].iloc[0] - table["age"].between(0 if first else low, high).sum()) < 100
+
+
+def test_candidates_in_units_of_the_table(table):
+    slip = ExponentialMechanism(candidates=range(18, 81))
+    pipe = make_pipeline(MinMaxScaler(ranges={"age": (18, 80)}), slip, epsilon=2).fit(table[["age"]])
+    assert abs(pipe.release_.to_pandas()["raw_value"].iloc[0] - table["age"].median()) < 3
+
+
+def test_edges_outside_of_the_range(table):
+    slip = GaussianMechanism("histogram", bins=[200, 300, 400])
+    pipe = make_pipeline(MinMaxScaler(ranges={"age": (18, 80)}), slip)
+    _refused(lambda: pipe.fit(table[["age"]]), ["80"])
+
+
+def test_a_range_in_thousands(table):
+    _warned(lambda: classifier(table, table["outcome"], columns=["income"], ranges=[(0, 100)]), ["income", "clip"])
+
+
+def test_dates_in_another_order(table):
+    days = pd.Timestamp("2020-01-01") + pd.to_timedelta(np.arange(N) % 700, "D")
+    other = pd.DataFrame({"visit": days.strftime("%m/%d/%Y"), "age": table["age"]})
+    first = make_column_map((DateEncoder(("2020-01-01", "2022-12-31")), ["visit"]), (MinMaxScaler((18, 80)), ["age"]))
+    for invalid, ends in (("repair", warned("visit")), ("error", refused())):
+        pipe = make_pipeline(first, MeanImputer(), GaussianMechanism(), epsilon=2, on_invalid=invalid)
+        ends(lambda pipe=pipe: pipe.fit(other))
+
+
+def test_identifiers_of_another_type(table):
+    ids = [uuid.UUID(int=i // 2) for i in range(N)]
+    for groups in (np.array(ids, dtype=object), pd.Series(ids), list(map(str, ids))):
+        pipe = make_pipeline(
+            MinMaxScaler(ranges={"age": (18, 80)}),
+            GaussianMechanism("mean"),
+            epsilon=4,
+            on_invalid="repair",
+            adjacency=Adjacency.user_level(2),
+            domain=Domain(n_rows=N),
+        )
+        mean = pipe.fit(table[["age"]], groups=groups).release_.to_pandas().set_index("statistic")["raw_value"]
+        assert abs(mean["mean"] - table["age"].mean()) < 1
+        assert mean["share of rows present"] > 0.99
 
 
 def test_a_header_that_is_data(table, tmp_path, capsys):
@@ -306,6 +376,15 @@ def test_a_tuple_for_a_list(table):
         pipe = Pipeline([*facts.steps(), ("sum", GaussianMechanism("sum"))], epsilon=4).fit(table[["city"]])
         released = pipe.release_.to_pandas().set_index("category")["raw_value"]
         assert np.abs(released[CITIES] - table["city"].value_counts()[CITIES]).max() < 60
+
+
+def test_a_misspelt_category(table):
+    facts = declare(table[["city"]])
+    facts.update(city=["Århus", "Bergen", "Cork"])
+    pipe = Pipeline([*facts.steps(), ("sum", GaussianMechanism("sum"))])
+    _warned(lambda: pipe.fit(table[["city"]]), ["city"])
+    encoder = make_column_map((CategoryEncoder(["aarhus", "bergen", "cork"]), ["city"]))
+    _warned(lambda: make_pipeline(encoder, GaussianMechanism()).fit(table[["city"]]), ["city"])
 
 
 @pytest.mark.parametrize("encoder", [CategoryEncoder(CITIES), make_column_map((CategoryEncoder(CITIES), ["city"]))])
@@ -534,6 +613,13 @@ def test_whether_noise_drowns_a_report(rows, drowned):
     assert any("drowns" in said for said in plan.warnings) == drowned
 
 
+def test_counts_of_categories_by_the_name_of_their_column(table):
+    steps = declared(table, city=CITIES, age=(18, 80)).steps()
+    pipe = Pipeline([*steps, ("counts", Report({"histogram": ["city"]}))], epsilon=4.0).fit(table[["city", "age"]])
+    counts = pipe.release_.to_pandas().set_index("category")["raw_value"]
+    assert np.abs(counts[CITIES] - table["city"].value_counts()[CITIES]).max() < 60
+
+
 @pytest.mark.parametrize(("most", "drowned"), [(50.0, True), (10.0, False), (1e5, False)])
 def test_weights_of_one_far_below_the_largest_allowed(most, drowned):
     """At 0.2 of the largest answer a fit in three is the wrong way round, at 0.04 none; numbers of people are no 1s."""
@@ -707,8 +793,52 @@ def test_the_last_step_alone_says_that_rows_are_raw(last, table, tmp_path):
             model[-1].predict(model[:-1].transform(X))
 
 
+@pytest.mark.parametrize(
+    ("slip", "word"),
+    [
+        (lambda: Pipeline([], n_jobs=2), "n_jobs"),
+        (lambda: LogisticRegression(classes=(0, 1), n_jobs=2), "n_jobs"),
+        (lambda: LogisticRegression(classes=(0, 1), C=0.1), "alpha"),
+        (lambda: PrivateSearchCV(Pipeline([]), {}, n_jobs=2), "n_jobs"),
+        (lambda: PrivateSearchCV(Pipeline([]), {}, cv=5), "cv"),
+    ],
+)
+def test_parameters_of_other_libraries(slip, word):
+    with pytest.raises((PpdpError, TypeError), match=word) as caught:
+        slip()
+    assert len(str(caught.value)) > 60  # says what to write
+
+
 def declared(table, **facts):
     """A declaration of these columns."""
     declaration = declare(table[list(facts)])
     declaration.update(facts)
     return declaration
+
+
+def from_file(csv, folder, capsys, model, invalid):
+    """Status and words of a fit of the file by the command line."""
+    csv.to_csv(folder / "rows.csv", index=False)
+    (folder / "study.toml").write_text(
+        f'[data]\nlabel = "outcome"\n[pipeline]\nepsilon = 2.0\ndelta = 1e-6\non_invalid = "{invalid}"\n'
+        f'[columns]\nage = [18, 80]\n[[steps]]\nuse = "LogisticRegression"\n{model}\n'
+    )
+    status = main(["fit", str(folder / "study.toml"), "--data", str(folder / "rows.csv"), "--out", str(folder / "out")])
+    printed = capsys.readouterr()
+    return status, printed.out + printed.err
+
+
+def predicted(folder, capsys, table):
+    """How well the released model ranks the rows of the file."""
+    new, answers = folder / "rows.csv", folder / "answers.csv"
+    assert (
+        main(["predict", str(folder / "out"), str(folder / "study.toml"), "--data", str(new), "--out", str(answers)])
+        == 0
+    )
+    capsys.readouterr()
+    column = pd.read_csv(answers)
+    return (
+        (column["prediction" if "prediction" in column else column.columns[0]].astype(str).str.lower() == "true")
+        .eq(table["outcome"])
+        .mean()
+    )
