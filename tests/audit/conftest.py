@@ -7,7 +7,7 @@ from effort import rounds
 @pytest.fixture(autouse=True)
 def few_trials(monkeypatch):
     """What stands beside the row that is replaced is chosen by few runs, in an attack by as many as a user's."""
-    monkeypatch.setattr("ppdp.audit.pairs.TRIAL_RUNS", rounds(480, 4000))
+    monkeypatch.setattr("ppdp.audit.pairs.TRIAL_RUNS", rounds(200, 4000))
 
 
 @pytest.fixture(scope="module")

@@ -48,7 +48,7 @@ def check_installed(code: str) -> None:
 @pytest.mark.parametrize("page", [p for p in PAGES if python_blocks(p)], ids=lambda p: p.name)
 def test_code_blocks_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("ppdp.audit.pairs.TRIAL_RUNS", 480)  # as in tests of audits
+    monkeypatch.setattr("ppdp.audit.pairs.TRIAL_RUNS", 200)  # as in tests of audits
     monkeypatch.setattr("ppdp.testing.mechanisms.FEWEST", 40)  # as in tests of contracts
     few = {"pairs": rounds(6, 15), "climbs": rounds(10, 40)}
     for name, value in few.items():
