@@ -22,7 +22,7 @@ HEAD = """# All pairs of few rows
 
 Written by `python benchmarks/few_rows.py`: every pair of neighbouring datasets of 2 to 5 rows on a small grid of
 values, gaps, labels and weights (`tests/helpers/small_grids.py`), where no more than 2000 have that number of rows
-(two rows of a person 4000, boosting 1000, and 16,000 where order counts). In a cell: the number of pairs, the most
+(two rows of a person 5000, boosting 1000, and 16,000 where order counts). In a cell: the number of pairs, the most
 rows, and the largest share of what is certified. Of a stage, of each number by itself, in the closest mode: how far
 each row moves / all rows together / unmatched weight / change of the second moment, "·" where none is certified; of a
 mechanism, of its sensitivity or its privacy loss. "person" is two rows of one person, "change" half a unit in one

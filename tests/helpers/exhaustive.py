@@ -73,7 +73,7 @@ class Case:
             return 1000
         if self.ordered:
             return 16_000
-        return 4000 if adjacency == "person" else 2000
+        return 5000 if adjacency == "person" else 2000
 
     def pairs(self, adjacency: str, n: int, most: int) -> Iterator[tuple[Placed, Pair]]:
         """All pairs of so many rows; none if they are more than so many."""
