@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppdp.bounds.statistics import LONGEST_CATEGORY
+from ppdp.core.boundary import suppressed
 from ppdp.data.column_types import chunks_of, is_of_a_library, kind_of, microseconds, seconds_of_instants
 
 Array = NDArray[np.float64]
@@ -118,7 +119,7 @@ def _is_half(kind: Any) -> bool:
 
 
 def _numbers_of(cells: NDArray[np.object_]) -> Cells:
-    with suppress(Exception):  # an integer beyond float64, a type that cannot be hashed
+    with suppressed():  # an integer beyond float64, a type that cannot be hashed
         if set(map(type, cells.flat)) <= _PLAIN:  # which NumPy reads as Python does
             return Cells(cells.astype(np.float64), _none(cells.shape))
     return _each(_number, cells)

@@ -15,6 +15,7 @@ Mask = NDArray[np.bool_]
 _SECONDS = {"Y": 366 * 86_400, "M": 31 * 86_400, "W": 604_800, "D": 86_400, "h": 3_600, "m": 60, "s": 1, "ms": 1e-3}
 NESTED = ("fixed_size_list", "large_list", "list", "map", "struct")
 """Types of Arrow whose cells hold several values."""
+_PER_MICROSECOND = {"ns": 10**3, "ps": 10**6, "fs": 10**9, "as": 10**12}
 _LAST = 9.2e12  # seconds between 1970 and what 64 bits of microseconds can hold, a little less
 
 
@@ -85,6 +86,10 @@ def seconds_of_instants(column: Any) -> tuple[Array, Mask]:
 def microseconds(instants: NDArray[np.datetime64]) -> tuple[NDArray[np.datetime64], Mask]:
     """Instants in microseconds, and which of them are too far away, where NumPy and Arrow would go round."""
     unit, step = np.datetime_data(instants.dtype)
+    if unit in _PER_MICROSECOND:  # NumPy's way to microseconds goes round at the first ones
+        steps, parts = instants.astype(np.int64), _PER_MICROSECOND[unit]
+        whole = (steps // parts * step + steps % parts * step // parts).astype("datetime64[us]")
+        return np.where(np.isnat(instants), np.datetime64("NaT"), whole), np.zeros(instants.shape, dtype=np.bool_)
     farthest = _LAST / (_SECONDS.get(unit, 0.0) * step) if unit in _SECONDS else math.inf
     far = ~np.isnat(instants) & (np.abs(instants.astype(np.int64).astype(np.float64)) > farthest)
     return np.where(far, np.datetime64("NaT"), instants).astype("datetime64[us]"), far

@@ -128,6 +128,14 @@ def test_dates_that_64_bits_do_not_hold_are_improper(held):
     assert read.improper.tolist() == [True, False, False]
 
 
+@pytest.mark.parametrize("kind", ["M8[ns]", "M8[us]", "O"])
+def test_the_first_instant_of_64_bits_is_in_1677_in_every_unit(kind):
+    """NumPy's own way from nanoseconds comes out in 2262."""
+    read = cells.dates(pd.Series([pd.Timestamp.min, pd.NaT, pd.Timestamp(0)]).astype(kind).to_numpy())
+    assert np.array_equal(read.values, [np.floor(pd.Timestamp.min.value / 1e3) / 1e6, np.nan, 0.0], equal_nan=True)
+    assert not read.improper.any()
+
+
 def test_an_endless_number_of_days_is_improper_as_in_a_column_of_numbers():
     encoder = DateEncoder(("1990-01-01", "2030-12-31"))
     for column in (np.array([np.inf, 9000.0]), np.array([np.inf, 9000.0], dtype=object)):
