@@ -76,7 +76,7 @@ def objects(values: Any) -> NDArray[np.object_]:
     if str(kind).startswith("dictionary<"):
         return np.concatenate([np.empty(0, dtype=object), *map(_decoded_dictionary, chunks_of(held))])
     with suppress(Exception):  # Arrow's text need not be UTF-8
-        alone = str(kind).startswith("extension<")
+        alone = str(kind).startswith("extension<") or "list_view<" in str(kind)  # pyarrow ends where all are missing
         if kind_of(kind) == "text" and hasattr(kind, "pyarrow_dtype") and not alone:
             return np.asarray(held.to_numpy(object, na_value=None))
         if is_of_a_library(kind) and getattr(kind, "kind", "O") not in "mM" and not alone:
@@ -93,10 +93,9 @@ def _decoded_dictionary(chunk: Any) -> NDArray[np.object_]:
 
 
 def _decoded(held: Any, position: int) -> Any:
-    try:
+    with suppressed():
         return held[position]
-    except Exception:
-        return _UNDECODED
+    return _UNDECODED
 
 
 def numbers(values: Any) -> Cells:

@@ -128,6 +128,15 @@ def test_dates_that_64_bits_do_not_hold_are_improper(held):
     assert read.improper.tolist() == [True, False, False]
 
 
+@pytest.mark.skipif(not hasattr(pa, "list_view"), reason="newer than this version of Arrow")
+@pytest.mark.parametrize("held", [None, [1.0]])
+def test_views_of_lists_are_improper_or_missing_also_if_all_are(held):
+    """Where all were missing, Arrow ended the process."""
+    for kind, cell in ((pa.list_view(pa.float64()), held), (pa.list_(pa.list_view(pa.float64())), held and [held])):
+        read = cells.numbers(in_arrow(pa.array([None, cell], kind)))
+        assert read.improper.tolist() == [False, held is not None]
+
+
 @pytest.mark.parametrize("kind", ["M8[ns]", "M8[us]", "O"])
 def test_the_first_instant_of_64_bits_is_in_1677_in_every_unit(kind):
     """NumPy's own way from nanoseconds comes out in 2262."""
