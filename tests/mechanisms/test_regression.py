@@ -10,11 +10,11 @@ from sklearn.linear_model import LinearRegression as PublicRegression
 from sklearn.linear_model import Ridge as PublicRidge
 from sklearn.metrics import r2_score
 
-from ppdp import Domain, Pipeline, make_pipeline
+from ppdp import Domain, Pipeline, declare, make_pipeline
 from ppdp.data.rows import encode_targets
 from ppdp.exceptions import DomainMismatch, InvalidInput, InvalidParameter
 from ppdp.mechanisms import GammaRegressor, LinearRegression, PoissonRegressor, Ridge, TweedieRegressor
-from ppdp.transformers import Deduplicator, MeanImputer, MinMaxScaler, StandardScaler
+from ppdp.transformers import Deduplicator, MeanImputer, MinMaxScaler, RobustScaler, StandardScaler
 
 N = 4000
 RANGE = (10.0, 50.0)
@@ -129,3 +129,24 @@ class TestInvalidTargets:
     def test_that_are_no_numbers(self, houses, y):
         with pytest.raises(InvalidInput, match=r"y (must hold numbers|holds dates or durations)"):
             pipeline(LinearRegression(RANGE)).fit(houses[0], y)
+
+
+@pytest.mark.parametrize("between", [[], [("scale", RobustScaler())]], ids=["as they are", "scaled"])
+def test_steps_of_many_categories_do_not_go_too_far(between):
+    """Targets lie in a part of their range, and rows are as long as any: moments are of shortened ones."""
+    rng = np.random.default_rng(0)
+    km, rain = (
+        rng.gamma(3, 3, 40_000).clip(0.5, 60),
+        np.where(rng.random(40_000) < 0.75, 0.0, rng.exponential(2.5, 40_000)),
+    )
+    line = rng.integers(1, 81, len(km))
+    delay = 1 + 0.25 * km + 0.5 * rain + 1.5 * (line % 9 == 0) + rng.normal(0, 2.9, len(km))
+    X = pd.DataFrame({"km": km, "rain": rain.clip(0, 60), "line": [f"L{number}" for number in line]})
+    facts = declare(X)
+    facts.update(km=(0, 60), rain=(0, 60), line=[f"L{number}" for number in range(1, 81)])
+    model = ("model", LinearRegression(y_range=(-10, 60)))
+    for seed in range(2):
+        pipe = Pipeline([*facts.steps(), *between, model], epsilon=1.0, delta=1e-6, random_state=seed).fit(X, delay)
+        assert pipe.score(X, delay) > 0.6 * PublicRegression().fit(X[["km", "rain"]], delay).score(
+            X[["km", "rain"]], delay
+        )

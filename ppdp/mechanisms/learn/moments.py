@@ -70,13 +70,14 @@ class SecondMoments(Solver):
         released, radius = run.add_noise(mean_moments(run.rows, parameters)), parameters["coef_norm"]
         coef, values, vectors, units, unsure = _solved(released, gradient.width, scale, penalty, parameters)
         weight = gradient_weight(parameters["norm"], parameters["gradient_clip"])
+        noise, error = (scale / weight) ** 2, scale * math.sqrt(gradient.width / 2)
+        most = 1 / (_steepness(released, gradient.width, parameters) * (values + error))
         for _ in range(parameters["refinements"]):
             padded = np.pad(weight * gradient(coef[None])[0], (0, released.size - coef.size))  # answers have one size
             downhill = -run.add_noise(padded)[: coef.size] / weight - penalty * coef / units**2
-            noise = (scale / weight) ** 2
-            step = values * unsure / (values**2 * unsure + noise)
+            step = np.minimum(values * unsure / (values**2 * unsure + noise), most)
             coef = projected(coef + units * (vectors @ (step * (vectors.T @ (units * downhill)))), radius)
-            unsure = 1 / (1 / unsure + values**2 / noise)
+            unsure = (1 - step * values) ** 2 * unsure + step**2 * noise
         return {"theta": coef}
 
 
@@ -163,6 +164,20 @@ def _solved(
     values = values + penalty
     theta, unsure = _damped(values, cross, noise_scale / math.sqrt(2), weight, most)
     return projected(units * (vectors @ theta), radius), values, vectors, units, unsure
+
+
+def _steepness(released: Array, width: int, parameters: Mapping[str, Any]) -> float:
+    """Curvature of gradients, at most, over that of the moments, whose rows are clipped otherwise.
+
+    What clipped rows have left of squares is told by that of the constant, and which gradients are clipped by targets.
+    """
+    if not parameters["fit_intercept"]:
+        return 1.0
+    moment, constant, weight = symmetric(released, width + 1), parameters["constant"], parameters["target_weight"]
+    left = float(np.clip(moment[-2, -2] / constant**2, CLIPPED, 1.0))
+    mean, square = moment[-2, -1] / (constant * weight * left), moment[-1, -1] / (weight**2 * left)
+    of_rows, of_targets = max(float(np.trace(moment[:-1, :-1])) / left, 1e-12), max(square - mean**2, 1e-12)
+    return max(1.0, math.erf(parameters["gradient_clip"] / math.sqrt(2 * of_rows * of_targets)) / left)
 
 
 def _directions(released: Array, width: int, weight: float, noise_scale: float) -> tuple[Array, Array, Array, float]:
