@@ -291,10 +291,9 @@ def best_threshold(
 ) -> tuple[float, float]:
     """The probability of the second class from which on it is best predicted, from noisy counts by cell and class.
 
-    Beside it the share that it is likely to hold, 1 where none is to be held; a half and 0 where noise hides all
-    rows. The log-odds of rows are those of the
-    model but for a slope and an offset, which are likeliest beside their noise; where there are many rows for it, those
-    of a cell are its own.
+    Beside it the share that it is likely to hold, 1 where none is to be held; a half and 0 where noise hides all rows.
+    The log-odds of rows are those of the model but for a slope and an offset, which are likeliest beside their noise;
+    where there are many rows for it, those of a cell are its own.
     """
     odds, own, rows = calibrated(counts, noise, unsure)
     if not rows.any():

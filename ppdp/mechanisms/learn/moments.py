@@ -169,7 +169,8 @@ def _solved(
 def _steepness(released: Array, width: int, parameters: Mapping[str, Any]) -> float:
     """Curvature of gradients, at most, over that of the moments, whose rows are clipped otherwise.
 
-    What clipped rows have left of squares is told by that of the constant, and which gradients are clipped by targets.
+    What clipped rows have left of squares is told by that of the constant (too little where rows weigh less than 1, and
+    steps are shorter then), and which gradients are clipped by targets.
     """
     if not parameters["fit_intercept"]:
         return 1.0
