@@ -80,11 +80,11 @@ def alerts(c: Record) -> list[str]:
     """Warnings: of few rows left or kept, of a model of one class, of columns without a range, and of shares clearly
     above a tenth (tiny: half).
     """
-    one = _few_left(c), single_class_in_words(c), *_no_range(c), _no_slope(c), _unheld(c), _no_intercept(c)
-    of_released = [*filter(None, one), *_of_ranges(c)]
-    if c.diagnostics is None:
-        return of_released
-    return [*of_released, *_of_no_use_or_no_error(c, c.diagnostics), *_alerts(c.diagnostics)]
+    one = _few_left(c), single_class_in_words(c), *_no_range(c), _unheld(c), _no_intercept(c)
+    found = [*filter(None, one), *_of_ranges(c)]
+    if c.diagnostics is not None:
+        found += [*_of_no_use_or_no_error(c, c.diagnostics), *_alerts(c.diagnostics)]
+    return [*found, *filter(None, [_no_slope(c)])]  # of which what stands in front is often the cause
 
 
 def ranged(c: Record, release: ReleaseRecord) -> list[str]:

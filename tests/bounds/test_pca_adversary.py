@@ -54,7 +54,7 @@ def map_ratio(world, k, **settings):
     """How far rows move under PCA, over the bound for the gap and the alignment that the pair has."""
 
     def ratio(pair):
-        found = spectra(pair, world.domain, k, settings.get("center", False))
+        found = spectra(pair, world.domain, k, settings.get("with_mean", False))
         gap = min(gap for gap, _ in found) / world.domain.row_norm**2 * (1 - 1e-12)
         if not 1e-3 < gap <= 1:
             return np.nan

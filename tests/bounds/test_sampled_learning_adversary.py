@@ -121,7 +121,7 @@ def test_no_step_costs_more_than_is_certified_and_the_worst_as_much(solver, pair
 def test_two_steps_that_depend_on_each_other_cost_no_more(solver, pair):
     """The second gradient is taken where the first noisy answer has led."""
     distance, left, right = PAIRS[pair]
-    coarse, firsts, laws = GRID[4000:-4000:40], [], []  # to 6 units beyond the farthest mean
+    coarse, firsts, laws = GRID[4000:-4000:20], [], []  # to 6 units beyond the farthest mean
     for one in (left, right):
         firsts.append(density(means(solver, one), coarse))
         gentle = [density(means(solver, one, theta), coarse) for theta in (-0.3, 0.3)]  # by the sign of the first

@@ -112,6 +112,10 @@ class TestCertificates:
     )
     @pytest.mark.repeated("name", "stages", "solver", keep=3)
     def test_behind_stages_that_move_and_drop_rows(self, three, name, solver, stages):
+        if (name, solver, stages[0].__class__) == ("softmax", "hidden", StandardScaler):  # clipped far below its rows
+            with pytest.raises(InvalidParameter, match="needs convex losses"):
+                fitted(name, solver, three, *stages, epsilon=4.0)
+            return
         pipe = fitted(name, solver, three, *stages, epsilon=4.0, **({} if solver == "hidden" else {"max_iter": 4}))
         certificate = pipe.certificate_
         assert certificate.verify(), certificate.verify()

@@ -134,6 +134,7 @@ CASES = [
     for known in (False, True)
     for gaps in (False, True)
     if (known or stage.bounds_rows) and not (gaps and isinstance(stage, S.RandomProjection))
+    if not (known and name == "all ranges")  # refused: so wide that the rows would all become the same
 ]
 
 

@@ -17,6 +17,7 @@ from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import FeatureUnion, make_pipeline
+from sklearn.pipeline import Pipeline as PlainPipeline
 
 from ppdp import Pipeline
 from ppdp.exceptions import MissingBound, PpdpError
@@ -153,7 +154,7 @@ def one_kind_of_gap(gap):
 
 
 ALLOWED = {
-    "None, NaN and NA are one and the same gap": [one_kind_of_gap(np.nan), one_kind_of_gap(None)],
+    "None, NaN and NA are one and the same": [one_kind_of_gap(np.nan), one_kind_of_gap(None)],
     "a number that is written as text counts as that number": [
         lambda X: X.assign(digits=X["digits"].astype(float)) if "digits" in X else X
     ],
@@ -200,6 +201,22 @@ def shown(X, report, numbers):
     return tables
 
 
+def with_last(part, report):
+    """The part, and with a category more, where the report says that one was added."""
+    name, steps, columns = part
+    added = re.search(f"'(.*)' is the last category of {', '.join(map(repr, columns))}", report)
+    if added is None or not isinstance(steps, PlainPipeline):
+        return [part]
+    more = clone(steps)
+    for _, step in more.steps:
+        if isinstance(getattr(step, "categories", None), list):
+            step.categories = [
+                [*(one for one in listed if one == one), added[1], *(one for one in listed if one != one)]
+                for listed in step.categories
+            ]
+    return [part, (name, more, columns)]
+
+
 def fitted(part, X):
     """Scikit-learn's result for some columns; None where it refuses."""
     with warnings.catch_warnings():
@@ -231,7 +248,8 @@ def ends(table):
 def agrees(found, part, X, report, described):
     """Whether some columns are what scikit-learn makes, or differ as the report says; None where it refuses."""
     name, _, where = part
-    results = (fitted(part, seen) for seen in shown(X, report, () if name in LABELS else where))
+    tables = shown(X, report, () if name in LABELS else where)
+    results = (fitted(one, seen) for one in with_last(part, report) for seen in tables)
     wanted = [one for one in results if one is not None]
     scaled = f"{described}: {SCALED}" in report or (described == ALL and "they are scaled to [-1, 1]" in report)
     filled = f"{described}: {FILLED}" in report or FIRST in report
