@@ -128,6 +128,7 @@ class _Learner:
     unsure: float = 0.0  # variance of the baseline
     middle: float | None = None  # of the distances of targets from scores, if released
     together: Array = field(default_factory=lambda: np.zeros((0, 0)))  # correlations of what columns add
+    slopes: dict[int, Array] = field(default_factory=dict)  # by how much cells add more than the middle of their bin
 
     def add_column(self, column: int, by_label: Array, noise: float, rate: float) -> None:
         """Bins of a column, and its first shape."""
@@ -160,11 +161,12 @@ class _Learner:
         bins, direction = self.bins[column], self.training.directions[column]
         if direction:
             of_bins = np.append(bins.monotone(of_bins, rises=direction > 0), of_bins[-1])
-        self.model.shapes[column] = of_bins[bins.of_cells]
+        self.model.shapes[column] = of_bins[bins.of_cells] + self.slopes.get(column, 0.0)
         self.model.errors[column] = self.posteriors[column].errors()[bins.of_cells]
 
     def _of_bins(self, column: int) -> Array:
-        return np.asarray(self.model.shapes[column][self.bins[column].starts])
+        bins = self.bins[column]
+        return np.asarray((self.model.shapes[column] - self.slopes.get(column, 0.0))[bins.starts])
 
     def importances(self) -> Array:
         """Standard deviation over the rows of what each column adds."""
@@ -215,7 +217,10 @@ class _Learner:
             of_columns[column, place] = weight
         self.together = correlations(of_columns @ moments @ of_columns.T)
         for column, (bins, of_cells) in enumerate(zip(self.bins, added)):
-            self._show(column, _bounded(bins.means(of_cells)))
+            means = bins.means(of_cells)
+            if bins.ordered and not training.directions[column]:
+                self.slopes[column] = _bounded(of_cells - means[bins.of_cells])
+            self._show(column, _bounded(means))
         self.least = LEAST_BESIDE_LINES if self._curved() < CURVED else LEAST_EVIDENCE
 
     def _curved(self) -> float:
