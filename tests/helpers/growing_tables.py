@@ -60,17 +60,34 @@ class Table:
         self.rng = np.random.default_rng([self.seed, self.n, *self.name.encode()])
         rows = np.clip(FAMILIES[self.name](self.n + NEW, self.rng), -1, 1)
         self.X, self.new = rows[: self.n], rows[self.n :]
-        standard = (self.X - self.X.mean(axis=0)) / self.X.std(axis=0)
-        self.scores = np.clip(standard @ [0.8, -0.5, 0.3, 0.2], -4, 4)
+        centre, spread = self.X.mean(axis=0), self.X.std(axis=0)
+        self.scores, self.new_scores = (
+            np.clip((X - centre) / spread @ [0.8, -0.5, 0.3, 0.2], -4, 4) for X in (self.X, self.new)
+        )
+        self.shift = -5.0 if self.name == "rare class" else 0.3
 
     @cached_property
     def y(self) -> Array:
-        shift = -5.0 if self.name == "rare class" else 0.3
-        return (self.rng.random(self.n) < expit(self.scores + shift)).astype(int)
+        return (self.rng.random(self.n) < expit(self.scores + self.shift)).astype(int)
+
+    @property
+    def expected_y(self) -> Array:
+        """Probabilities of new rows."""
+        return np.asarray(expit(self.new_scores + self.shift))
 
     @cached_property
     def target(self) -> Array:
         return np.clip(0.15 * self.scores + 0.1 * self.rng.standard_normal(self.n), -1, 1)
+
+    @property
+    def expected_target(self) -> Array:
+        """Means of new rows."""
+        return np.asarray(0.15 * self.new_scores)
+
+    @property
+    def expected_count(self) -> Array:
+        """The same of counts."""
+        return np.asarray(np.exp(0.3 * self.new_scores))
 
     @cached_property
     def counts(self) -> Array:

@@ -23,7 +23,8 @@ class Bins:
     starts: Codes  # first cell of each; the last bin is that of missing values
     of_cells: Codes  # bin of each cell
     shares: Array  # released shares of the rows
-    places: Array  # middle of each in its column, -1 to 1
+    weights: Array  # of each cell, in its bin
+    places: Array  # mean of each in its column, -1 to 1
     ordered: bool  # whether neighbouring bins have neighbouring values
 
     @classmethod
@@ -41,9 +42,15 @@ class Bins:
         weights = np.maximum(np.add.reduceat(counts, starts), 0.0)
         shares = np.maximum(weights / max(weights.sum(), 1.0), 1e-3 / len(starts))
         of_cells = np.searchsorted(starts, np.arange(width), side="right") - 1
+        within = np.ones(width)
+        for tail, rises in ((0, True), (-2, False)) if places is not None else ():
+            cells = of_cells == np.arange(len(starts))[tail]  # fewer and fewer rows
+            rows = isotonic_regression(counts[cells], y_min=0.0, increasing=rises)
+            within[cells] = rows if rows.sum() > 0 else 1.0
+        within /= np.add.reduceat(within, starts)[of_cells]
         middles = np.zeros(width) if places is None else np.append(places, 0.0)
-        middles = np.add.reduceat(middles, starts) / np.bincount(of_cells)
-        return cls(starts, of_cells, shares / shares.sum(), middles, places is not None)
+        middles = np.add.reduceat(within * middles, starts)
+        return cls(starts, of_cells, shares / shares.sum(), within, middles, places is not None)
 
     @property
     def count(self) -> int:
@@ -55,8 +62,8 @@ class Bins:
         return np.add.reduceat(of_cells, self.starts, axis=-1)
 
     def means(self, of_cells: Array) -> Array:
-        """Means over the cells of each bin."""
-        return np.asarray(self.summed(of_cells) / np.bincount(self.of_cells))
+        """Means over the rows of each bin."""
+        return np.asarray(self.summed(self.weights * of_cells))
 
     def along(self, of_cells: Array, shape: Array) -> float:
         """Variance over the rows of what of a shape is a multiple of another one, of cells."""
@@ -64,8 +71,8 @@ class Bins:
         return float(self.shares @ (line * shape)) ** 2 / max(float(self.shares @ line**2), 1e-300)
 
     def of_each_cell(self) -> Array:
-        """Shares of the cells: a bin has them spread evenly."""
-        return np.asarray((self.shares / np.bincount(self.of_cells))[self.of_cells])
+        """Shares of the cells: a bin has them spread evenly, but in a tail."""
+        return np.asarray(self.shares[self.of_cells] * self.weights)
 
     def ranks(self) -> Array:
         """Middle of each bin in the order of the rows, -1 to 1."""

@@ -38,7 +38,9 @@ from ppdp.mechanisms.thresholds import TunedByCounts
 from ppdp.privacy.noise.sampler import Noise
 
 OF_TARGETS = 0.04  # of mu², which the histogram of the targets has
-NORM = 4.0  # at which rows of shapes are clipped, over the root of how many numbers they have
+# At which rows of shapes are clipped, over the root of how many numbers they have: the first, and the second at most,
+# with the root of `n mu / √(2 d)` over the third in between. A clip is a bias that no number of rows removes.
+NORM = 4.0, 16.0, 1000.0
 ROUNDS = (2000.0, 8000.0, 32000.0)  # `n mu / √(2 d)`, from which on there is one round more
 # Trees, how often each halves the rows, and `n mu / √(2 d)`, over the root of the number of scores, from which on; and
 # their share of mu², which all else has less.
@@ -51,6 +53,12 @@ FORMULA_LOSSES = {
     "quantile": "quantile",
 }
 INTERACTIONS = {"pairwise": True, "no_interactions": False}
+
+
+def usual_norm(certain: float) -> float:
+    """At which rows of shapes are clipped, over the root of how many numbers they have."""
+    least, most, few = NORM
+    return min(max(least * math.sqrt(certain / few), least), most)
 
 
 @dataclass(eq=False, repr=False)
@@ -155,7 +163,7 @@ class GradientBoosting(Explained, SharedDocstring, Supervised):
         rounds, scores = self._rounds(certain), n_scores(of_loss.get("n_classes", 2))
         targets = "y_range" in of_loss  # whose linear model gains nothing by categories one by one
         lines, indicators, shares = terms(categories, 0.0 if targets else domain.n * (mu or USUAL_MU), certain)
-        norm = NORM * math.sqrt(domain.d + sum(indicators))
+        norm = usual_norm(certain) * math.sqrt(domain.d + sum(indicators))
         usual = derived(domain, norm, indicators)  # few columns have a line
         linear = self._linear(usual, (mu or USUAL_MU) * math.sqrt(shares[1] / scores), of_loss)
         if begins_with_shapes(indicators, certain):

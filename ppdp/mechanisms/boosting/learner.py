@@ -219,7 +219,7 @@ class _Learner:
         for column, (bins, of_cells) in enumerate(zip(self.bins, added)):
             means = bins.means(of_cells)
             if bins.ordered and not training.directions[column]:
-                self.slopes[column] = _bounded(of_cells - means[bins.of_cells])
+                self.slopes[column] = np.clip(of_cells - means[bins.of_cells], -TRUST, TRUST)
             self._show(column, _bounded(means))
         self.least = LEAST_BESIDE_LINES if self._curved() < CURVED else LEAST_EVIDENCE
 
