@@ -250,7 +250,6 @@ def _fewest(pipe: Any, domain: Any) -> int | None:
 _HEAD = """\
 # Written from the names and types of the columns of {name}; no value was looked at.
 # Fill in every "?" from what the column means, never from the data: `ppdp plan` names those that are left.
-# And where it is from: age = {{values = [0, 110], source = "codebook, page 3"}}; of other facts in [pipeline], sources.
 # Several rows of one person? groups = "COLUMN" in [data]; adjacency = {{person = 3}} and n_rows = CAP in [domain]."""
 
 _DELTA = "1e-6  # far below 1 / (number of rows), by a public rule; smaller where there may be 100,000 rows and more"
@@ -273,6 +272,8 @@ delta = {delta}
 # limit_set_by = "?"     # of the ledger, with how to reach them
 # other_releases = "?"   # what else of these people got out, or "nothing"
 # review_by = "?"        # the day by which to sign; and attachments, supersedes, status_list
+# [pipeline.sources]     # where each fact is from, as "codebook, page 3"; page one names who said so otherwise
+{sources}
 """
 
 _RELEASE = """\
@@ -321,10 +322,12 @@ def init(options: Namespace) -> int:
 def _study(path: Path, declared: Any, label: str | None, kind: Any) -> str:
     """The whole file."""
     from ppdp.data.column_types import kind_of
-    from ppdp.transformers.columns.declaration import in_toml
+    from ppdp.transformers.columns.declaration import in_toml, key_in_toml
 
     head = [] if label is None else ["[data]", f"label = {in_toml(label)}", ""]
-    lines = [_HEAD.format(name=escaped(path.name)), "", *head, "[columns]", str(declared), _REST.format(delta=_DELTA)]
+    sources = "\n".join(f'# {key_in_toml(name)} = "?"' for name in declared)
+    rest = _REST.format(delta=_DELTA, sources=sources)
+    lines = [_HEAD.format(name=escaped(path.name)), "", *head, "[columns]", str(declared), rest]
     if label is None:
         return "\n".join([*lines, _RELEASE])
     if kind is not None and kind_of(kind) == "number" and kind.kind not in "iu":

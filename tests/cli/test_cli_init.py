@@ -2,6 +2,7 @@
 
 import datetime as dt
 import re
+import re
 import tomllib
 
 import numpy as np
@@ -88,6 +89,9 @@ def test_six_files_plan_or_name_each_blank(name, init, capsys):
     blanks = [column for column, value in columns.items() if value == "?"]
     assert blanks == BLANKS[name]
     assert SECRET not in text
+    commented = text[text.index("# [pipeline.sources]") :].split("\n\n")[0]
+    stated = tomllib.loads(re.sub("^# ", "", commented, flags=re.MULTILINE))
+    assert list(stated["pipeline"]["sources"]) == list(columns)
     status = main(["plan", "study.toml", "--data", name])
     out, line = capsys.readouterr()
     if not blanks:

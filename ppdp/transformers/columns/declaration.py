@@ -241,7 +241,7 @@ class Declaration(UserDict[str, Any]):
             told = {"none": f"{name}: {nested}", "boolean": name}.get(
                 kind, f"{name}: {_FORMS.get(kind, '')}, or {other}"
             )
-            yield f"{_key(column)} = {in_toml(value)}  # {told}"
+            yield f"{key_in_toml(column)} = {in_toml(value)}  # {told}"
 
     def __str__(self) -> str:
         return "\n".join(self.lines())
@@ -331,7 +331,8 @@ def _is_day(value: Any) -> bool:
     return isinstance(value, str) and value[4:5] == "-" and math.isfinite(seconds_of(value))
 
 
-def _key(column: str) -> str:
+def key_in_toml(column: str) -> str:
+    """A name as a key in TOML."""
     return column if re.fullmatch(r"[A-Za-z0-9_-]+", column) else in_toml(column)
 
 
@@ -342,7 +343,7 @@ def in_toml(value: Any) -> str:
     if isinstance(value, (list, tuple)):
         return f"[{', '.join(map(in_toml, value))}]"
     if isinstance(value, Mapping):
-        return f"{{{', '.join(f'{_key(key)} = {in_toml(one)}' for key, one in value.items())}}}"
+        return f"{{{', '.join(f'{key_in_toml(key)} = {in_toml(one)}' for key, one in value.items())}}}"
     if is_gap(value):
         return "nan"
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
