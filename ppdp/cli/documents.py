@@ -63,7 +63,9 @@ def read_tables(path: Path, what: str, fix: str) -> dict[str, Any]:
     """The content of a file in TOML or YAML, if JSON has all of it; ``what`` and ``fix`` are for messages."""
     if path.suffix not in SUFFIXES:
         what = f"{what} ends in .toml, .yaml or .yml."
-        refuse(what, place=str(path), fix="name it behind files of rows, or rename it.")
+        refuse(
+            what, place=str(path), fix="name it behind files of rows, for which `ppdp init` writes one; or rename it."
+        )
     from ppdp.certificate.share.files import read_file
 
     try:

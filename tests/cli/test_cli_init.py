@@ -2,7 +2,6 @@
 
 import datetime as dt
 import re
-import re
 import tomllib
 
 import numpy as np
