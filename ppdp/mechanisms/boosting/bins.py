@@ -25,6 +25,7 @@ class Bins:
     shares: Array  # released shares of the rows
     weights: Array  # of each cell, in its bin
     places: Array  # mean of each in its column, -1 to 1
+    apart: Array  # place of each cell less that of its bin
     ordered: bool  # whether neighbouring bins have neighbouring values
 
     @classmethod
@@ -49,8 +50,9 @@ class Bins:
             within[cells] = rows if rows.sum() > 0 else 1.0
         within /= np.add.reduceat(within, starts)[of_cells]
         middles = np.zeros(width) if places is None else np.append(places, 0.0)
-        middles = np.add.reduceat(within * middles, starts)
-        return cls(starts, of_cells, shares / shares.sum(), within, middles, places is not None)
+        means = np.add.reduceat(within * middles, starts)
+        apart = middles - means[of_cells]
+        return cls(starts, of_cells, shares / shares.sum(), within, means, apart, places is not None)
 
     @property
     def count(self) -> int:
@@ -64,6 +66,18 @@ class Bins:
     def means(self, of_cells: Array) -> Array:
         """Means over the rows of each bin."""
         return np.asarray(self.summed(self.weights * of_cells))
+
+    def in_cells(self, of_bins: Array, most: float) -> Array:
+        """What has these means in bins: in each straight, as steep as towards the neighbour where that is less, and
+        changed by so much at most.
+        """
+        if not self.ordered or self.count < 4:
+            return np.asarray(of_bins[self.of_cells])
+        rises = np.diff(of_bins[:-1]) / np.maximum(np.diff(self.places[:-1]), 1e-12)
+        before, behind = np.append(rises[1], rises), np.append(rises, rises[-2])
+        slopes = np.where(before * behind > 0, np.sign(before) * np.minimum(abs(before), abs(behind)), 0.0)
+        within = np.append(slopes, 0.0)[self.of_cells] * self.apart
+        return np.asarray(of_bins[self.of_cells] + np.clip(within, -most, most))
 
     def along(self, of_cells: Array, shape: Array) -> float:
         """Variance over the rows of what of a shape is a multiple of another one, of cells."""

@@ -128,7 +128,7 @@ class _Learner:
     unsure: float = 0.0  # variance of the baseline
     middle: float | None = None  # of the distances of targets from scores, if released
     together: Array = field(default_factory=lambda: np.zeros((0, 0)))  # correlations of what columns add
-    slopes: dict[int, Array] = field(default_factory=dict)  # by how much cells add more than the middle of their bin
+    of_bins: dict[int, Array] = field(default_factory=dict)  # what bins add of each column
 
     def add_column(self, column: int, by_label: Array, noise: float, rate: float) -> None:
         """Bins of a column, and its first shape."""
@@ -161,16 +161,12 @@ class _Learner:
         bins, direction = self.bins[column], self.training.directions[column]
         if direction:
             of_bins = np.append(bins.monotone(of_bins, rises=direction > 0), of_bins[-1])
-        self.model.shapes[column] = of_bins[bins.of_cells] + self.slopes.get(column, 0.0)
+        self.of_bins[column], self.model.shapes[column] = of_bins, bins.in_cells(of_bins, self.loss.within)
         self.model.errors[column] = self.posteriors[column].errors()[bins.of_cells]
-
-    def _of_bins(self, column: int) -> Array:
-        bins = self.bins[column]
-        return np.asarray((self.model.shapes[column] - self.slopes.get(column, 0.0))[bins.starts])
 
     def importances(self) -> Array:
         """Standard deviation over the rows of what each column adds."""
-        of_bins = [self._of_bins(column) for column in range(len(self.bins))]
+        of_bins = [self.of_bins[column] for column in range(len(self.bins))]
         return np.array([math.sqrt(float(bins.shares @ shape**2)) for bins, shape in zip(self.bins, of_bins)])
 
     def weigh(self) -> None:
@@ -217,17 +213,14 @@ class _Learner:
             of_columns[column, place] = weight
         self.together = correlations(of_columns @ moments @ of_columns.T)
         for column, (bins, of_cells) in enumerate(zip(self.bins, added)):
-            means = bins.means(of_cells)
-            if bins.ordered and not training.directions[column]:
-                self.slopes[column] = np.clip(of_cells - means[bins.of_cells], -TRUST, TRUST)
-            self._show(column, _bounded(means))
+            self._show(column, _bounded(bins.means(of_cells)))
         self.least = LEAST_BESIDE_LINES if self._curved() < CURVED else LEAST_EVIDENCE
 
     def _curved(self) -> float:
         """Share of what columns add that is no straight line; of categories nothing is one."""
         cells, shares = self.training.cells, self.model.shares
         numbers = [(column, bins) for column, bins in enumerate(self.bins) if not cells.categories[column]]
-        lines = [bins.along(cells.terms(column, shares[column])[0], self._of_bins(column)) for column, bins in numbers]
+        lines = [bins.along(cells.terms(column, shares[column])[0], self.of_bins[column]) for column, bins in numbers]
         return 1 - sum(lines) / max(float((self.importances() ** 2).sum()), 1e-300)
 
     def _terms(self) -> Iterator[tuple[int, Array]]:
@@ -320,7 +313,7 @@ class _Learner:
         total, doubt = float((importances**2).sum()), DOUBT_OF_ROUNDS / self.loss.typical_score**2
         least = self.least + self.scarcity * math.log(len(active))
         for column, of_column in zip(active, sums):
-            bins, shape = self.bins[column], self._of_bins(column)
+            bins, shape = self.bins[column], self.of_bins[column]
             others = math.sqrt(max(total - importances[column] ** 2, 0.0))
             scores = self.model.baseline + shape[:, None] + others * points
             curvature, labels = (
@@ -363,13 +356,13 @@ class _Learner:
     def _round_of_pairs(self) -> None:
         """Follow the gradients in tables of two columns."""
         model, pairs = self.model, self._paired()
-        grouped = [bins.groups(self._of_bins(column)) for column, bins in enumerate(self.bins)]
+        grouped = [bins.groups(self.of_bins[column]) for column, bins in enumerate(self.bins)]
         model.groups = [groups[bins.of_cells] for groups, bins in zip(grouped, self.bins)]
         shares: list[Array] = [
             np.bincount(groups, bins.shares, SIDE).astype(np.float64) for groups, bins in zip(grouped, self.bins)
         ]
         means = [
-            np.bincount(groups, bins.shares * self._of_bins(column), SIDE) / np.maximum(own, 1e-12)
+            np.bincount(groups, bins.shares * self.of_bins[column], SIDE) / np.maximum(own, 1e-12)
             for column, (groups, bins, own) in enumerate(zip(grouped, self.bins, shares))
         ]
         terms = [partial(cell_of, model.groups, first, second) for first, second in pairs]
@@ -418,7 +411,7 @@ class _Learner:
         model, loss, training = self.model, self.loss, self.training
         if not model.halves:
             both = enumerate(self.bins)
-            model.halves = [bins.halves(self._of_bins(column))[bins.of_cells] for column, bins in both]
+            model.halves = [bins.halves(self.of_bins[column])[bins.of_cells] for column, bins in both]
         spreads = model.spreads()
         weights = (spreads + CHANCE * (float(spreads.mean()) or 1.0)) * (np.array(training.directions) == 0)
         columns, shifts = columns_drawn(weights, model.halves, depth, rng), shifts_drawn(model.halves, rng)

@@ -32,6 +32,7 @@ class ScoreLoss(ABC):
 
     windows: ClassVar[bool] = False  # whether rounds ask how many targets are near what is predicted
     curved: ClassVar[bool] = True  # whether the label that is expected is no straight line in the score
+    within: ClassVar[float] = 1.0  # by what scores change within a bin of values, at most, to either side of its mean
 
     @abstractmethod
     def labels(self, y: Array, label: int) -> Array:
@@ -232,6 +233,7 @@ class PoissonLoss(ScoreLoss):
     typical: float  # mean label
     spread: float  # variance of labels
 
+    within: ClassVar[float] = 0.25  # a quarter of what is predicted: tails go far
     power: ClassVar[float] = 1.0
 
     @classmethod
