@@ -260,10 +260,11 @@ def _of_no_use_or_no_error(c: Record, found: Diagnostics) -> Iterator[str]:
     clear = [one for one in everybody if one.error <= TENTH]
     if sum(one.rows for one in clear) < NEARLY_ALL * sum(one.rows for one in everybody):
         return
-    rest = max(0.0, sum(one.rows for one in everybody) - sum(one.rows for one in clear))
+    counted = sum(one.rows for one in everybody)
+    rest = max(0.0, counted - sum(one.rows for one in clear))
     unsure = CLEAR * found.error * math.sqrt(2 * len(everybody))
-    if len(clear) == 1 and c.released.single_class is None and rest < unsure < TENTH:
-        most = f"{_percent(rest + unsure)} at most"
+    if len(clear) == 1 and c.released.single_class is None and rest < unsure < TENTH * counted:
+        most = f"{_percent((rest + unsure) / counted)} at most"
         told = f"hardly any of {_own_rows(c)} is of another class than {clear[0].label!r} ({most})"
         yield f"{told}. Are labels compared, and mapped, as they are spelled?"
     if len(clear) < 2 or c.released.single_class is not None or any(fact.name == THRESHOLD for fact in c.facts):
@@ -330,7 +331,7 @@ def predicted_in_words(c: Record) -> str | None:
 def _own_rows(c: Record) -> str:
     """The rows that were predicted."""
     number = prediction_stride(Domain.from_dict(c.domains[-1]))
-    return "its own rows" if number == 1 else f"one in {number} of its own rows"
+    return "its own rows" if number == 1 else f"its own rows (one in {number} of them)"
 
 
 def predicted_in_short(c: Record) -> str | None:

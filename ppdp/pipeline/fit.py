@@ -53,7 +53,7 @@ from ppdp.pipeline.release.step_serialization import released_twins
 from ppdp.pipeline.release.table import Released
 from ppdp.pipeline.steps import Named, Steps, as_texts, check_steps, check_unbounded, takes_texts
 from ppdp.privacy.gate import GATE_KINDS
-from ppdp.privacy.ledger.fit_charging import FitCharge, FitCost, charge, open_ledger
+from ppdp.privacy.ledger.fit_charging import FitCharge, FitCost, charge, is_a_part, open_ledger
 from ppdp.privacy.noise.sampler import Noise
 from ppdp.transformers.columns.spread_steps import by_function, with_names
 
@@ -104,7 +104,7 @@ def plan_of(pipe: Any, declared: Domain | None, steps: Steps | None = None, **se
 
     def advice(*, route: bool, by_epsilon: bool = True) -> Advice | None:
         """What would help these steps as they are now; none where classes were read: its plans know private labels."""
-        if seen.get("read_classes") is not None:
+        if seen.get("read_classes") is not None or is_a_part():
             return None
         table = {name: getattr(domain, name) for name in ("n_rows", "n_features", "feature_names")}
         unfitted = type(pipe)(

@@ -9,7 +9,9 @@ import pytest
 from sklearn.compose import make_column_selector
 
 from ppdp import ColumnTransformer, Ledger, declare, load, make_pipeline, read_parquet
+from ppdp.bounds.release import PREDICTED
 from ppdp.certificate.altered import alerts
+from ppdp.certificate.record import Share
 from ppdp.cli.main import main
 from ppdp.exceptions import DiagnosticWarning, HeaderWarning, InvalidParameter, PpdpError
 from ppdp.mechanisms import KMeans, LinearRegression, LogisticRegression, PoissonRegressor, Report
@@ -148,6 +150,18 @@ def test_labels_of_one_class_alone(table, rare, warned):
     record = pipe.certificate_.record
     alike = replace(record, released=replace(record.released, single_class=None))
     assert any("is of another class than 'False'" in one for one in alerts(alike)) == warned
+
+
+@pytest.mark.parametrize(("noises", "warned"), [(20, False), (100, True)])
+def test_one_class_alone_is_said_of_the_rows_that_are_predicted(table, noises, warned):
+    """They may be few of all, and noise a large part of them."""
+    record = classifier(table[list(KNOWN)], table["ill"], epsilon=4.0).certificate_.record
+    found, rows = record.diagnostics, {"False": (noises, 0.5), "True": (1.0, 1.0)}
+    shares = tuple(
+        Share(kind=kind, column=of, share=found.error * rows[of][i]) for i, kind in enumerate(PREDICTED) for of in rows
+    )
+    told = [one for one in alerts(replace(record, diagnostics=replace(found, shares=shares))) if "hardly any" in one]
+    assert ["is of another class than 'False' (5.9 % at most)" in one for one in told] == [True] * warned
 
 
 @pytest.mark.parametrize(("low", "high", "warned"), [(-999, 100_000, True), (-99, 99, False), (-998, 100_000, False)])

@@ -620,6 +620,13 @@ def test_counts_of_categories_by_the_name_of_their_column(table):
     assert np.abs(counts[CITIES] - table["city"].value_counts()[CITIES]).max() < 60
 
 
+@pytest.mark.parametrize(("epsilon", "drowned"), [(0.01, True), (0.1, False)])
+def test_whether_noise_drowns_a_median(epsilon, drowned):
+    """Its rank may miss by 1,500 rows, or by 150."""
+    pipe = make_pipeline(MinMaxScaler((0, 500)), ExponentialMechanism(), epsilon=epsilon, delta=0.0)
+    assert any("drowns" in said for said in pipe.plan(Domain(n_rows=1500, n_features=1)).warnings) == drowned
+
+
 @pytest.mark.parametrize(("most", "drowned"), [(50.0, True), (10.0, False), (1e5, False)])
 def test_weights_of_one_far_below_the_largest_allowed(most, drowned):
     """At 0.2 of the largest answer a fit in three is the wrong way round, at 0.04 none; numbers of people are no 1s."""

@@ -109,7 +109,8 @@ class ExponentialMechanism(StandaloneQueryMixin, Mechanism):
         if choice("query", self.query, ["quantile", "utility"], self) == "quantile":
             q = number("q", self.q, self, least=0, most=1)
             grid = {"q": q, **public_grid("candidates", self.candidates, domain, self, edges=False)}
-            return QuerySpec.asked("exponential.quantile", "privacy", domain, grid)
+            missed = _rank_missed(max(grid["sizes"])) / domain.n
+            return QuerySpec.asked("exponential.quantile", "privacy", domain, grid, drowning=missed)
         parameters: dict[str, Any] = {
             "candidates": self._number_of_candidates(),
             "sensitivity": positive("sensitivity", self.sensitivity, self, most=1e100),
@@ -186,12 +187,17 @@ class ExponentialMechanism(StandaloneQueryMixin, Mechanism):
             return []
         scale = self.own_noise_scale()
         where, sizes = question.parameters["columns"], question.parameters["sizes"]
-        worst = [scale * math.log(20 * m) for m in sizes]  # P(loss >= s (log m + t)) <= exp(-t)
+        worst = [scale * _rank_missed(m) for m in sizes]
         lost = (f"its rank misses by at most {most:.4g} rows more than the best candidate's" for most in worst)
         noted = columns.at(where).noted(*(f"{words} in 95 % of runs" for words in lost))
         quantiles = Answers.of(f"quantile {self.q:g}", noted, self.quantile_, math.nan)
         raw = [columns.raw_value(column, value) for column, value in zip(where, self.quantile_)]
         return [replace(quantiles, raw=np.array(raw))]
+
+
+def _rank_missed(candidates: int) -> float:
+    """At most, in 95 % of runs, where the temperature is 1: P(loss >= s (log m + t)) <= exp(-t)."""
+    return math.log(20 * candidates)
 
 
 def _candidates(question: QuerySpec) -> list[Array]:

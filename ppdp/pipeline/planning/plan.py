@@ -81,7 +81,8 @@ class PlannedMechanism:
 
     def _exceeds(self, share: float) -> bool:
         q = self.question
-        return q.gaussian and not lookup(q.formula, "mechanism").rows and self.share_of_noise > share
+        told = not lookup(q.formula, "mechanism").rows if q.gaussian else q.drowning > 0
+        return told and self.share_of_noise > share
 
 
 @dataclass(frozen=True, slots=True, repr=False)

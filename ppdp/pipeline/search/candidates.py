@@ -26,6 +26,7 @@ from ppdp.pipeline.own_steps import check_own
 from ppdp.pipeline.pipeline import Pipeline
 from ppdp.pipeline.planning.plan import Plan
 from ppdp.pipeline.search.plan import PlannedFit, Selection
+from ppdp.privacy.ledger.fit_charging import already_charged
 from ppdp.privacy.ledger.ledger import Ledger
 from ppdp.privacy.noise.laplace import choose
 from ppdp.privacy.noise.sampler import Noise
@@ -97,7 +98,8 @@ class Candidate:
     def plan(self, n: int, epsilon: float, delta: float, setting: Setting) -> Plan:
         """Its plan on ``n`` of the rows, with declared labels: to read them is an answer about the rows."""
         pipeline = clone(self.pipeline).set_params(epsilon=epsilon, delta=delta, diagnostics=self._told(n, setting))
-        plan = plan_of(pipeline, setting.domain(n), shape=(n, setting.n_features), names=setting.names)
+        with already_charged():
+            plan = plan_of(pipeline, setting.domain(n), shape=(n, setting.n_features), names=setting.names)
         if plan.domain.adjacency != setting.adjacency:
             raise InvalidParameter("a search protects one thing.", fix="the same adjacency for all candidates.")
         if not is_regressor(pipeline) and plan.domain.classes is None:

@@ -250,6 +250,9 @@ class PrivateSearchCV(SearchFromSklearn, estimators.PrivateEstimator, MetaEstima
         if model is not None:
             self._certify(model, charged)
         for words, kind in dict.fromkeys((str(one.message), one.category) for one in raised):
+            if kind is NoiseWarning:
+                of = f"a fit of this search, which divides epsilon = {self.epsilon:g} by {len(candidates)} candidates"
+                words = f"{of}: {words} Fewer candidates, or a larger epsilon of the search, leave more to each."
             if kind in WARNINGS:  # now, since one that is an error must not end what is paid for
                 warnings.warn(words, kind, stacklevel=outside())
         warn_of_order(X, self.estimator.on_invalid, {"y": y, "sample_weight": given})

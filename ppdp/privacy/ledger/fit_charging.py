@@ -265,8 +265,13 @@ def open_ledger() -> LedgerLike | None:
 
 
 def already_charged() -> AbstractContextManager[None]:
-    """Fits in this block are parts of something that was charged whole; they are neither charged nor counted again."""
+    """Fits in this block are parts of something that is charged whole; they are neither charged nor counted again."""
     return holding(_PAID, True)
+
+
+def is_a_part() -> bool:
+    """Whether a fit that is planned here is such a part, whose epsilon nobody has chosen."""
+    return _PAID.get()
 
 
 def charged_to(own: LedgerLike | None) -> LedgerLike | None:

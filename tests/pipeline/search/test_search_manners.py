@@ -14,7 +14,7 @@ from sklearn.pipeline import Pipeline as SklearnPipeline
 
 import ppdp.pipeline.search.search
 from ppdp import Adjacency, Domain, Ledger, Pipeline, PrivateSearchCV, make_pipeline
-from ppdp.exceptions import DiagnosticWarning, DomainMismatch, InvalidParameter, MissingBound, NoiseWarning
+from ppdp.exceptions import DiagnosticWarning, DomainMismatch, InvalidParameter, MissingBound, NoiseWarning, NoRoute
 from ppdp.mechanisms import GaussianMechanism, LogisticRegression, PoissonRegressor
 from ppdp.transformers import PCA, MeanImputer, MinMaxScaler, NormClipper, StandardScaler
 
@@ -69,6 +69,23 @@ def test_a_warning_that_is_an_error_ends_no_search_that_is_paid_for(kind):
     assert [entry.status for entry in ledger.entries()] == ["released"]
     assert found.certificate_.verify()
     assert len(found.predict(rows)) == 300
+
+
+@pytest.mark.parametrize("epsilon", [0.3, 0.002])
+def test_no_advice_for_an_epsilon_that_is_a_part_of_its_own(epsilon):
+    """Where the fits of a search warn, and where they have no route: what would help one is no epsilon of a search."""
+    rows = pd.DataFrame({"age": np.linspace(18, 80, 300)})
+    steps = MinMaxScaler(ranges={"age": (0, 100)}), MeanImputer(), StandardScaler(), LogisticRegression(classes=(0, 1))
+    found = PrivateSearchCV(make_pipeline(*steps), {"logisticregression__alpha": [1.0, 2.0]}, epsilon=epsilon)
+    with warnings.catch_warnings(record=True) as raised:
+        warnings.simplefilter("always")
+        try:
+            found.fit(rows, np.arange(300) % 2)
+            told = [str(one.message) for one in raised if one.category is NoiseWarning]
+        except NoRoute as error:
+            told = [str(error)]
+    assert told
+    assert not any("no such warning" in one or "smallest epsilon with a route" in one for one in told)
 
 
 class TestRefusals:
