@@ -620,6 +620,14 @@ def test_counts_of_categories_by_the_name_of_their_column(table):
     assert np.abs(counts[CITIES] - table["city"].value_counts()[CITIES]).max() < 60
 
 
+@pytest.mark.parametrize(("columns", "categories", "told"), [(1, 80, True), (1, 20, False), (10, 8, False)])
+def test_naive_bayes_of_many_categories(columns, categories, told):
+    names = tuple(f"c{i}" for i in range(columns))
+    encoder = CategoryEncoder({name: [f"s{i}" for i in range(categories)] for name in names})
+    plan = make_pipeline(encoder, GaussianNB((0, 1))).plan(Domain(n_rows=40_000, feature_names=names))
+    assert any("normal law" in said for said in plan.warnings) == told
+
+
 @pytest.mark.parametrize(("epsilon", "drowned"), [(0.3, True), (0.5, False)])
 def test_whether_noise_drowns_boosting(epsilon, drowned):
     """Of 12 fits three had R² below 0 at 0.3, and none at 0.5."""
