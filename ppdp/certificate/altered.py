@@ -204,7 +204,7 @@ def _unheld(c: Record) -> str | None:
 def _no_range(c: Record) -> Iterator[str]:
     empty = c.released.no_range or ()
     of_categories = (release for release in c.releases if release.statistic.partition(AT)[0] == "categories")
-    labelled = {name for release in of_categories for name in ranged(c, release)}
+    labelled = {name: release.threshold or 0.0 for release in of_categories for name in ranged(c, release)}
     if ranges := [name for name in empty if name not in labelled]:
         yield (
             f"{', '.join(map(repr, ranges))}: no range shows in the released counts. Are values beyond 1e12"
@@ -212,9 +212,11 @@ def _no_range(c: Record) -> Iterator[str]:
             " public number first"
         )
     if labels := [name for name in empty if name in labelled]:
+        needed = f"{max(labelled[name] for name in labels):.0f} rows at epsilon = {c.epsilon:g}"
         yield (
-            f"{', '.join(map(repr, labels))}: no category shows in the released counts. Has every row a value of its"
-            " own, as an id is? Leave the column out, or declare its categories"
+            f"{', '.join(map(repr, labels))}: no category shows in the released counts, where one needs about {needed}."
+            " Declare the categories, take a larger epsilon, or leave the column out if every row has a value of"
+            " its own, as an id is"
         )
 
 

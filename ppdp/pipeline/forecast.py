@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtr
 
+from ppdp.core.boundary import outside
 from ppdp.core.checks import integer, number
 from ppdp.core.domain import Domain
 from ppdp.core.figures import aligned, figure, html_table
@@ -29,9 +30,9 @@ from ppdp.core.progress import progress
 from ppdp.data.public_facts import merged
 from ppdp.data.rows import Array
 from ppdp.data.unit_conversion import Columns
-from ppdp.exceptions import DiagnosticWarning, InvalidParameter, NoRoute, PpdpError, PrivacyRefusal
+from ppdp.exceptions import DiagnosticWarning, InvalidParameter, NoiseWarning, NoRoute, PpdpError, PrivacyRefusal
 from ppdp.pipeline.planning.plan import Plan
-from ppdp.privacy.noise.sampler import Noise
+from ppdp.privacy.noise.sampler import Noise, lowered
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -110,7 +111,13 @@ def forecast(
     epsilons = sorted({number("epsilons", epsilon, above=0) for epsilon in np.atleast_1d(epsilons).tolist()})
     repeats, seed = integer("repeats", repeats), integer("random_state", random_state, least=0)
     pipe = copy(pipe).set_params(domain=merged(domain, pipe.domain))
-    plans = {epsilon: _planned(pipe, epsilon) for epsilon in epsilons}
+    plans: dict[float, Plan | None] = {}
+    for epsilon in epsilons:
+        plan = _planned(pipe, epsilon)
+        kept = epsilon if plan is None else plan.epsilon
+        if kept < epsilon:
+            warnings.warn(lowered(epsilon, pipe.delta, kept), NoiseWarning, stacklevel=outside())
+        plans[kept] = plan
     if not plans:
         raise InvalidParameter("epsilons holds none.", fix="epsilons=(0.3, 1, 3).")
     planned = [plan for plan in plans.values() if plan is not None]
@@ -119,8 +126,8 @@ def forecast(
     predicts = _predicts(planned[-1])
     draw = partial(simulated, pipe, planned[-1]) if simulate is None else partial(_checked, simulate)
     points, refused, source = [], [], _source(planned[-1], seed)
-    jobs = [(epsilon, repeat) for epsilon in epsilons for repeat in range(repeats)]
-    exact = _result(pipe, epsilons[-1], planned[-1], run, draw, seed, _Silent(source(0)), predicts)
+    jobs = [(epsilon, repeat) for epsilon in plans for repeat in range(repeats)]
+    exact = _result(pipe, [*plans][-1], planned[-1], run, draw, seed, _Silent(source(0)), predicts)
     if exact is None:
         raise NoRoute("simulated rows do not pass the gate.", fix="gate=None assumes the conditions, for a forecast.")
     reference, score = exact
@@ -134,7 +141,7 @@ def forecast(
             result = run_result[1] if predicts else _error(run_result[0], reference, planned[-1])
             points.append((epsilon, result))
     measure = "score of the model" if predicts else "error (share of the largest value)"
-    counts = tuple((epsilon, refused.count(epsilon)) for epsilon in epsilons)
+    counts = tuple((epsilon, refused.count(epsilon)) for epsilon in plans)
     return Forecast(measure, planned[-1].domain.describe(), tuple(points), score if predicts else None, counts)
 
 

@@ -9,7 +9,7 @@ import zoo
 
 import ppdp
 from ppdp import Adjacency, Domain, Ledger, Pipeline, make_pipeline
-from ppdp.exceptions import DiagnosticWarning, InvalidParameter, MissingBound, NoRoute
+from ppdp.exceptions import DiagnosticWarning, InvalidParameter, MissingBound, NoiseWarning, NoRoute
 from ppdp.mechanisms import (
     ExponentialMechanism,
     GaussianMechanism,
@@ -110,6 +110,12 @@ class TestWhatIsExpected:
 
         found = pipeline(LogisticRegression((0, 1))).forecast(SHAPE, epsilons=[5.0], repeats=2, simulate=simulate)
         assert all(0.4 < score < 0.6 for _, score in found.points)
+
+    def test_an_epsilon_for_which_noise_is_too_coarse_is_that_of_the_plan(self):
+        pipe = pipeline(LogisticRegression((0, 1)), epsilon=499)
+        with pytest.warns(NoiseWarning, match="epsilon = 499 at delta = 1e-06: the plan keeps epsilon = 2"):
+            found = pipe.forecast(SHAPE, epsilons=(1.0, 400.0, 499.0), repeats=1)
+        assert [epsilon for epsilon, _ in found.points] == [1.0, pipe.plan(SHAPE).epsilon]
 
     def test_the_same_seed_gives_the_same(self):
         one, other = (pipeline(GaussianMechanism()).forecast(SHAPE, epsilons=[1.0], repeats=2) for _ in range(2))

@@ -390,7 +390,7 @@ def test_it_is_refused_beside_private_categories_and_alone():
 def test_columns_of_which_no_category_shows_are_said(grouped):
     X = table()[0].assign(id=[f"person {i}" for i in range(N)])
     first = ColumnTransformer([("c", encoder(), ["city", "id"])]) if grouped else encoder()
-    with pytest.warns(DiagnosticWarning, match="^'id': no category shows in the released counts"):
+    with pytest.warns(DiagnosticWarning, match=r"^'id': no category shows.* about \d+ rows at epsilon = 4\."):
         pipe = ppdp.make_pipeline(first, GaussianMechanism(), epsilon=4.0).fit(X)
     assert pipe.certificate_.record.released.no_range == ("id",)
     assert "no category shows" in " ".join(pipe.certificate_.to_text(full=True).split())
