@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import re
+import shlex
 import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ppdp.certificate.canonical import shipped
+from ppdp.cli.data_files import ARROW, CSV, PARQUET
 from ppdp.cli.output import Misuse, refuse, suggestion
 from ppdp.core.adjacency import KINDS, Replace
 from ppdp.exceptions import ExportError
@@ -52,6 +54,10 @@ def schema() -> dict[str, Any]:
 
 def read_document(path: Path, *steps: Mapping[str, Any]) -> dict[str, Any]:
     """The content of a pipeline file, with these steps if it has none, of the form that the schema asks for."""
+    if path.name.lower().endswith((*CSV, *PARQUET, *ARROW)):
+        table = shlex.quote(str(path))
+        fix = f"`ppdp init {table} > study.toml`, fill it in; then this command with `study.toml --data {table}`."
+        refuse("is a file of rows, not a pipeline file.", place=str(path), fix=fix)
     content = read_tables(path, "a pipeline file", "write [[steps]] with name and use; see `ppdp help plan`.")
     if steps:
         content.setdefault("steps", list(steps))
@@ -63,9 +69,7 @@ def read_tables(path: Path, what: str, fix: str) -> dict[str, Any]:
     """The content of a file in TOML or YAML, if JSON has all of it; ``what`` and ``fix`` are for messages."""
     if path.suffix not in SUFFIXES:
         what = f"{what} ends in .toml, .yaml or .yml."
-        refuse(
-            what, place=str(path), fix="name it behind files of rows, for which `ppdp init` writes one; or rename it."
-        )
+        refuse(what, place=str(path), fix="rename it.")
     from ppdp.certificate.share.files import read_file
 
     try:

@@ -86,6 +86,8 @@ class Parser(argparse.ArgumentParser):
         number = re.search(r"argument (--[\w-]+): (?:invalid|must be a) (float|whole number)", message)
         if number is not None:
             return f"digits alone, as in {number[1]} {'5000' if number[2] == 'whole number' else '1.5'}."
+        if self.prog.split()[-1] in _FITS and "are required" in message:
+            return f"`ppdp init DATA > study.toml`, fill it in; then `{self.prog} study.toml --data DATA --out FOLDER`."
         return f"{' '.join(self.format_usage().split()[1:])}."
 
 

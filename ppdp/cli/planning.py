@@ -262,16 +262,20 @@ _REST = """
 epsilon = 1.0
 delta = {delta}
 # dataset = "?"          # a name of the people whose data these are, for ledger and certificate
-# purpose = "?"          # printed on the page for reviewers, as the next line
+# purpose = "?"          # and who publishes it: on the page for reviewers, as the next line
 # responsible = "?"      # who answers for the release
 # [pipeline.statements]  # what reviewers ask for; `ppdp help fit` has more
 # contact = "?"          # of the person responsible
 # run_by = "?"           # who runs this
-# prediction = "?"       # what the labels mean
-# legal_basis = "?"      # and consent, ethics_approval, retention
+# prediction = "?"       # what the labels mean; and accuracy, on whom
+# justification = "?"    # why this epsilon
+# own_values = "?"       # how it is known that no value or row depended on another person
+# legal_basis = "?"      # and consent, ethics_approval, retention: day, number, where the paper is to be had
 # limit_set_by = "?"     # of the ledger, with how to reach them
 # other_releases = "?"   # what else of these people got out, or "nothing"
-# review_by = "?"        # the day by which to sign; and attachments, supersedes, status_list
+# review_by = "?"        # the day by which to sign; and supersedes, status_list, remarks
+# attachments = ["?"]    # files; and attachments_hold: by whom, of which day, with which result
+# signed_by = "?"        # whose key, and where it is published; and software: where ppdp is to be had, its checksum
 # [pipeline.sources]     # where each fact is from, as "codebook, page 3"; page one names who said so otherwise
 {sources}
 """

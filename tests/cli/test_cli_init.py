@@ -12,7 +12,9 @@ import pyarrow.parquet
 import pytest
 
 import ppdp
+from ppdp.certificate.issue_record import OF_THE_ISSUER
 from ppdp.cli.main import main
+from ppdp.cli.parser import MANUAL
 
 SECRET = "ward-of-one-person"
 N = 1500
@@ -102,11 +104,20 @@ def test_six_files_plan_or_name_each_blank(name, init, capsys):
     assert all(blank.replace('"', "") in line.replace('"', "").replace("\\", "") for blank in blanks)
 
 
-@pytest.mark.parametrize(
-    "name", ["sources", "run_by", "limit_set_by", "review_by", "supersedes", "attachments", "status_list"]
-)
+@pytest.mark.parametrize("name", ["sources", *OF_THE_ISSUER])
 def test_what_reviewers_ask_for_has_a_place(name, init):
     assert re.search(rf"^#.*\b{name}\b", init("text.csv"), re.MULTILINE)
+    assert re.search(rf"\b{name}\b", MANUAL["fit"])
+
+
+@pytest.mark.parametrize("asked", [["report", "text.csv"], ["report", "text.csv", "--out", "o"], ["plan", "text.csv"]])
+def test_rows_without_a_pipeline_file_name_the_commands(asked, init, capsys):
+    init("text.csv")
+    assert main(asked) == 2
+    line = capsys.readouterr().err
+    named = "DATA" if len(asked) == 2 and asked[0] == "report" else "text.csv"
+    assert f"`ppdp init {named} > study.toml`" in line
+    assert f"study.toml --data {named}" in line
 
 
 def test_a_value_changes_nothing(init, tmp_path, capsys):
