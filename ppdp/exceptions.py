@@ -242,7 +242,7 @@ class SignatureError(CertificateError, code="signature"):
 
 
 class DiagnosticWarning(UserWarning):
-    """A label, category, range, unit, column, id or ledger may be another: released shares, types or names say so."""
+    """A label, category, range, unit, column, id, day or ledger may be another: shares, types or names say so."""
 
 
 class CompositionWarning(UserWarning):

@@ -139,7 +139,7 @@ class Certificate(Registered, Saved):
 
     @property
     def epsilon(self) -> float:
-        """The guaranteed epsilon, end to end."""
+        """The guaranteed epsilon at ``delta``, end to end; of another delta ``epsilon_at(delta)``."""
         return float(self.record.epsilon)
 
     @property

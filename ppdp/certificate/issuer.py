@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -12,8 +13,9 @@ from typing import Any
 from ppdp.certificate.issue_record import OF_THE_ISSUER
 from ppdp.certificate.record import Record
 from ppdp.certificate.share.files import hashed, read_file
+from ppdp.core.boundary import outside
 from ppdp.core.checks import shown
-from ppdp.exceptions import ExportError, InvalidParameter
+from ppdp.exceptions import DiagnosticWarning, ExportError, InvalidParameter
 
 UNPROVED = "the issuer's words, not proved, nor in the digest"
 OF_A_PIPELINE = {"purpose", "responsible"}  # parameters of their own
@@ -99,6 +101,8 @@ def _day(name: str, value: Any) -> str:
     day = str(value)
     if not _is_day(day):
         raise InvalidParameter(f"{name} must be a day, got {shown(value)}.", fix="'2027-06-30'.", parameter=name)
+    if day < datetime.now(UTC).date().isoformat():
+        warnings.warn(f"{name}, {day}, has passed. Fix: a day to come.", DiagnosticWarning, stacklevel=outside())
     return day
 
 

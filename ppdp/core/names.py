@@ -107,6 +107,17 @@ def slips(written: Iterable[Any], known: Iterable[Any]) -> str:
     return " ".join(f"did you mean {meant!r} by {one!r}?" for meant, one in pairs if meant is not None)
 
 
+def alike(written: Iterable[Any], known: Iterable[Any]) -> str:
+    """Which names probably stand for one column in two places, in a sentence; empty if none is near.
+
+    >>> alike(["Age"], ["age", "bmi"])
+    "one name for 'Age' and 'age', as X.columns has it."
+    """
+    known = list(known)
+    pairs = [f"{one!r} and {meant!r}" for one in written if (meant := nearest(one, known)) is not None]
+    return f"one name for {', for '.join(pairs)}, as X.columns has it." if pairs else ""
+
+
 def unquoted(parameter: str, written: Iterable[Any], known: Iterable[Any]) -> str:
     """What to write where text stands for numbers that are names or positions of columns; empty if none does.
 

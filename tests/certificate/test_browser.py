@@ -123,7 +123,7 @@ def test_page_one_is_one_sheet_of_a4(browser, folder):
     people = {"adjacency": Adjacency.user_level(max_rows=1), "domain": Domain(n_rows=5000)}
     words = {"purpose": "Model for a research article", "responsible": "Ann Author, head of statistics, Our Clinic"}
     stated = {"limit_set_by": "Data board of the clinic (board@our.clinic), minute of 2026-03-02"}
-    stated |= {"review_by": "2027-06-30", "supersedes": f"sha256:{64 * '0'}"}
+    stated |= {"review_by": "2087-06-30", "supersedes": f"sha256:{64 * '0'}"}
     stated |= {"status_list": "https://our.clinic/withdrawn.json", "attachments": {"audit.json": f"sha256:{64 * '0'}"}}
     stated |= {"run_by": "Bo Bell, data office of Our Clinic", "accuracy": "AUC 0.85 on 1,969 others"}
     stated |= {"justification": "as in the clinic's policy of 2025", "other_releases": "nothing"}

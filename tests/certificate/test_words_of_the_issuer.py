@@ -138,7 +138,7 @@ def test_on_the_command_line(tmp_path, monkeypatch, capsys):
 
 
 SOURCES = {"clip": "Protocol 2.4", "classes": "Codebook 3.1"}
-DAY, EARLIER = "2027-06-30", "sha256:" + 64 * "0"
+DAY, EARLIER = "2087-06-30", "sha256:" + 64 * "0"
 OTHERS = {*WORDS, "review_by", "supersedes", "attachments"}
 STATED = {name: f"said of {name}" for name in OF_THE_ISSUER if name not in OTHERS}
 STATED |= {"review_by": DAY, "supersedes": EARLIER}
@@ -187,7 +187,7 @@ def test_statements_are_kept_shown_and_signed(tmp_path):
     for words in ("audit.json", EARLIER[:19], *list(STATED.values())[:-1]):
         assert words in page
     plain = pipeline(**WORDS).fit(X, Y).certificate_
-    later = plain.stating(review_by=date(2027, 6, 30), supersedes=one, attachments={"audit.json": EARLIER})
+    later = plain.stating(review_by=date(2087, 6, 30), supersedes=one, attachments={"audit.json": EARLIER})
     assert (later["issued"]["supersedes"], later.digest, later == plain) == (one.digest, plain.digest, True)
     assert later.verify()
     with pytest.raises(InvalidParameter, match="no statement 'x'"):
@@ -200,7 +200,7 @@ def test_statements_are_kept_shown_and_signed(tmp_path):
     "stated",
     [
         {"review_by": "30.6.2027"},
-        {"review_by": "2027-02-30"},
+        {"review_by": "2087-02-30"},
         {"supersedes": "sha256:00"},
         {"limit_set_by": "\u202e"},
         {"attachments": ["no such file"]},
@@ -211,7 +211,7 @@ def test_statements_are_kept_shown_and_signed(tmp_path):
         {"attachments": {"a": "sha256:0"}},
         {"purpose": "twice"},
         {"reviewed": DAY},
-        "2027-06-30",
+        "2087-06-30",
     ],
 )
 def test_a_statement_that_cannot_be_read_is_refused_before_anything_is_spent(stated):
@@ -223,7 +223,7 @@ def test_a_statement_that_cannot_be_read_is_refused_before_anything_is_spent(sta
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("review_by", "2027-02-30"),
+        ("review_by", "2087-02-30"),
         ("supersedes", None),
         ("attachments", [{"name": "a", "sha256": EARLIER}] * 2),
         ("attachments", [{"name": "../a", "sha256": EARLIER}]),

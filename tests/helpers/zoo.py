@@ -369,7 +369,7 @@ def stated() -> Certificate:
     words = {"purpose": "Planning of shifts", "responsible": "Ann Author, Our clinic"}
     earlier = certificate("unconditional").digest
     further = {name: f"what is said of {name}" for name in OF_THE_ISSUER if name not in words}
-    further |= {"review_by": "2027-06-30", "supersedes": earlier, "attachments": {"audit.json": earlier}}
+    further |= {"review_by": "2087-06-30", "supersedes": earlier, "attachments": {"audit.json": earlier}}
     with Ledger(epsilon=3.0, delta=1e-5):
         pipe = Pipeline(steps, dataset="people", sources="Codebook 3.1", statements=further, **words).fit(X, y)
     return pipe.certificate_

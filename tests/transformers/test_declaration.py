@@ -137,15 +137,21 @@ REFUSED = [
     ),
     *(("age", value, r"'age', which holds numbers. Fix: age = \(low, high\)") for value in TEXTS),
     *(("born", value, "'born', which holds dates") for value in ((0, 5), [0, 5], [0, 5, 10])),
-    ("age", "drop", "no column is left"),
 ]
 
 
 @pytest.mark.parametrize(("column", "value", "words"), REFUSED)
 def test_what_declares_nothing_of_a_column(column, value, words):
     facts = ppdp.declare(X[[column]])
-    facts[column] = value
     with pytest.raises(InvalidParameter, match=words):
+        facts.update({column: value})
+    assert str(facts).startswith(f'{column} = "?"')
+
+
+def test_a_declaration_that_drops_every_column():
+    facts = ppdp.declare(X[["age"]])
+    facts["age"] = "drop"
+    with pytest.raises(InvalidParameter, match="no column is left"):
         facts.column_map()
 
 

@@ -8,14 +8,29 @@ import pandas as pd
 import pytest
 from sklearn.compose import make_column_selector
 
-from ppdp import ColumnTransformer, Ledger, declare, load, make_pipeline, read_parquet
+from ppdp import ColumnTransformer, Ledger, declare, load, make_column_map, make_pipeline, read_parquet
 from ppdp.bounds.release import PREDICTED
 from ppdp.certificate.altered import alerts
 from ppdp.certificate.record import Share
 from ppdp.cli.main import main
 from ppdp.exceptions import DiagnosticWarning, HeaderWarning, InvalidParameter, PpdpError
-from ppdp.mechanisms import KMeans, LinearRegression, LogisticRegression, PoissonRegressor, Report
-from ppdp.transformers import CategoryEncoder, MeanImputer, MinMaxScaler, RobustScaler, StandardScaler
+from ppdp.mechanisms import (
+    ExponentialMechanism,
+    GradientBoostingClassifier,
+    KMeans,
+    LinearRegression,
+    LogisticRegression,
+    PoissonRegressor,
+    Report,
+)
+from ppdp.transformers import (
+    CategoryEncoder,
+    MeanImputer,
+    MinMaxScaler,
+    RobustScaler,
+    StandardScaler,
+    TargetMeanEncoder,
+)
 
 N = 4000
 KNOWN = {"age": (18, 80), "income": (0, 100_000)}
@@ -278,3 +293,58 @@ def test_rows_in_a_file_without_a_certificate(table, tmp_path):
 def test_parameters_of_others(made, words):
     with pytest.raises(PpdpError, match=words):
         made()
+
+
+def test_two_candidates_are_no_range(table):
+    for candidates in ((18, 80), {"age": (18, 80)}):
+        with pytest.raises(InvalidParameter, match=r"candidates=100 .* or candidates=\[18, 80\] for these two"):
+            fitted(
+                table[["age"]],
+                None,
+                MinMaxScaler(ranges={"age": (18, 80)}),
+                ExponentialMechanism(candidates=candidates),
+            )
+    listed = ExponentialMechanism(candidates=[18, 80])
+    assert fitted(table[["age"]], None, MinMaxScaler(ranges={"age": (18, 80)}), listed).release_ is not None
+
+
+def test_arrays_are_printed_as_declared(table):
+    facts = declare(table[["age"]])
+    facts.update(age=np.array([18, 80]))
+    assert str(facts).startswith("age = [18, 80]")
+
+
+def test_two_spellings_of_a_column_are_one_name(table):
+    taken = [("numbers", MinMaxScaler(ranges=KNOWN), ["age", "Income"])]
+    with pytest.raises(PpdpError, match=r"one name for 'income' and 'Income', as X\.columns has it"):
+        fitted(table[list(KNOWN)], table["ill"], ColumnTransformer(taken), KMeans(2))
+
+
+def test_a_day_of_review_that_has_passed(table):
+    with pytest.warns(DiagnosticWarning, match=r"review_by, 2020-01-01, has passed"):
+        classifier(table[list(KNOWN)], table["ill"], statements={"review_by": "2020-01-01"})
+
+
+def test_more_categories_than_boosting_takes(table):
+    wards = [*"abcd", *(f"w{i}" for i in range(1100))]
+    first = make_column_map(
+        (MinMaxScaler(ranges=KNOWN), list(KNOWN)), (CategoryEncoder([wards], encoding="ordinal"), ["ward"])
+    )
+    boosted = GradientBoostingClassifier(classes=(False, True), categorical_features=["ward"])
+    X, y = table[[*KNOWN, "ward"]], table["ill"]
+    with pytest.raises(
+        InvalidParameter, match=r"TargetMeanEncoder\(columns=\['ward'\]\) in front, and 'ward' left out"
+    ):
+        fitted(X, y, first, boosted)
+    followed = boosted.set_params(categorical_features=None)
+    assert len(fitted(X, y, first, TargetMeanEncoder(columns=["ward"]), followed).predict(X)) == N
+
+
+def test_rows_of_no_released_category(table):
+    X = table.assign(shop=[f"s{i % 40}" for i in range(N)])[["shop"]]
+    pipe = fitted(
+        X, table["ill"], CategoryEncoder("private", max_categories=3), LogisticRegression(classes=(False, True))
+    )
+    told = pipe.release_.to_pandas().query("statistic == 'rows of the category'").set_index("column")["value"]
+    assert told["shop = anything else"] == pytest.approx(N - told.drop("shop = anything else").sum())
+    assert told["shop = anything else"] > N / 2

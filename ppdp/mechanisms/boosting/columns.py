@@ -57,7 +57,11 @@ def categories_of(model: Any, domain: Domain) -> list[int]:
         given = dict.fromkeys(_listed(given, model, "categorical_features", "{'ward': 12}"), most)
     for column, count in given.items():
         place = _place(model, "categorical_features", column, domain)
-        columns[place] = integer("categorical_features", count, model, most=MOST_CATEGORIES)
+        if isinstance(count, (int, np.integer)) and count > MOST_CATEGORIES:
+            what = f"categorical_features has {count:,} categories of {shown(column)}, and at most {MOST_CATEGORIES:,}."
+            fix = f"TargetMeanEncoder(columns=[{shown(column)}]) in front, and {shown(column)} left out here; or fewer."
+            raise InvalidParameter(what, stage=type(model).__name__, fix=fix, parameter="categorical_features")
+        columns[place] = integer("categorical_features", count, model)
     return columns
 
 

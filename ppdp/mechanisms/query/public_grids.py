@@ -140,6 +140,10 @@ def _marks(name: str, given: Any, domain: Domain, stage: object, edges: bool) ->
             fix = f"give {name} as ascending numbers, or add NormClipper(...) first."
             raise MissingBound(what, stage=type(stage).__name__, fix=fix, parameter=name)
         return [float(mark) for mark in np.linspace(-bound, bound, number)]
+    if not edges and isinstance(given, tuple) and len(given) == 2:
+        what = f"{name}={shown(given)} reads as a range, and would be two numbers to choose from."
+        fix = f"{name}=100 for so many points of the public range, or {name}={shown(list(given))} for these two."
+        raise InvalidParameter(what, stage=type(stage).__name__, fix=fix, parameter=name)
     try:
         marks = np.asarray(given, dtype=np.float64)
     except Exception:  # an integer beyond float64; a class of the user's own

@@ -345,11 +345,17 @@ def statistics_of(release: ReleaseRecord, answer: Array, columns: Columns, domai
         ]
     if release.statistic == "categories":
         weights = released_weights(answer, release.parameters["max_categories"])
-        labels = ([f"{columns.names[i]} = {text}" for text in texts] for i, texts in statistic.items())
-        answers = (
-            Answers.of("rows of the category", Columns.raw(names), weight, sigma, "one of those that noise left large")
-            for names, weight in zip(labels, weights)
-        )
+        answers, note = [], "one of those that noise left large"
+        for (i, texts), weight in zip(statistic.items(), weights):
+            named = (Columns.raw([f"{columns.names[i]} = {text}" for text in each]) for each in (texts, [ELSE]))
+            answers.append(Answers.of("rows of the category", next(named), weight, sigma, note))
+            if domain.max_weight is None and domain.min_present == domain.n:
+                rest, error = np.array([domain.n - weight.sum()]), sigma * math.sqrt(len(weight))
+                answers.append(
+                    Answers.of(
+                        "rows of the category", next(named), rest, error, "all rows but those of released categories"
+                    )
+                )
         return [replace(one, ends=partial(no_ends, one.value)) for one in answers]
     if release.statistic == "modes":
         held = by_column(release.parameters["sizes"], release.parameters["values"])

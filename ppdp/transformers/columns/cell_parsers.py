@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from sklearn.utils import murmurhash3_32
 
 from ppdp.core.boundary import outside
-from ppdp.core.names import slips, unquoted
+from ppdp.core.names import alike, unquoted
 from ppdp.data.categories import MISSING, OTHER, Places, coded, distinct, texts_of
 from ppdp.data.cells import codes, dates, numbers, texts, whole_text
 from ppdp.data.column_types import described, kind_of, type_of_values
@@ -216,7 +216,7 @@ def by_column(given: Any, columns: Sequence[Any], stage: str, parameter: str) ->
         raise DomainMismatch(
             f"{parameter} {what}.",
             stage=stage,
-            fix=unquoted(parameter, unknown, missing) or slips(unknown, missing) or fix,
+            fix=unquoted(parameter, unknown, missing) or alike(unknown, missing) or fix,
             parameter=parameter,
         )
     return [given[column] for column in columns]

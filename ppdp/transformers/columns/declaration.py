@@ -134,6 +134,8 @@ class Declaration(UserDict[str, Any]):
             meant = nearest(column, self.types)
             fix = f"did you mean {meant!r}?" if meant else f"one of {', '.join(map(repr, self.types))}."
             raise DomainMismatch(f"there is no column {shown(column)}.", fix=fix)
+        if not (_is(value, BLANK) or _is(value, DROP)):
+            _form(column, value, self.kinds[column])  # refuses what is no declaration
         self.data[column] = value
 
     @property
@@ -338,6 +340,7 @@ def key_in_toml(column: str) -> str:
 
 def in_toml(value: Any) -> str:
     """A value in TOML."""
+    value = value.tolist() if hasattr(value, "tolist") and not is_date(value) else value
     if is_date(value):
         return str(value)
     if isinstance(value, (list, tuple)):

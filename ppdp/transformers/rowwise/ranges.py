@@ -10,7 +10,7 @@ import numpy as np
 
 from ppdp.core.declared import PRIVATE
 from ppdp.core.domain import Domain
-from ppdp.core.names import slips, unquoted
+from ppdp.core.names import alike, unquoted
 from ppdp.data.rows import Array
 from ppdp.exceptions import DomainMismatch, InvalidParameter, MissingBound
 
@@ -149,7 +149,7 @@ def _by_column(
             if placed
             else "an index is among the columns: X.to_parquet(path, index=False)."
             if indexed
-            else slips(others, missing) or _UNDECLARED,
+            else alike(others, missing) or _UNDECLARED,
             parameter=parameter,
         )
     return [named[name] for name in names]

@@ -149,7 +149,7 @@ def test_what_a_certificate_assumes(method):
 def test_what_the_issuer_states(tmp_path):
     """Beside the claim, as of a pipeline; refused before the spend."""
     (tmp_path / "audit.json").write_text("{}")
-    said = {"run_by": "a trial", "review_by": "2027-01-01", "attachments": [tmp_path / "audit.json"]}
+    said = {"run_by": "a trial", "review_by": "2087-01-01", "attachments": [tmp_path / "audit.json"]}
     training = private(
         small("twice"), dataset="stated", purpose="tests", sources={"n_rows": "a census"}, statements=said
     )
@@ -165,7 +165,7 @@ def test_what_the_issuer_states(tmp_path):
     certificate = training.fit(texts(50)).certificate_
     assert certificate.verify()
     issued = certificate.record.issued
-    assert (issued.purpose, issued.run_by, issued.review_by) == ("tests", "a trial", "2027-01-01")
+    assert (issued.purpose, issued.run_by, issued.review_by) == ("tests", "a trial", "2087-01-01")
     assert [one.name for one in issued.attachments] == ["audit.json"]
     assert {fact.name: fact.source for fact in certificate.record.facts}["n_rows"] == "a census"
 
