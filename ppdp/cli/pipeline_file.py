@@ -232,8 +232,8 @@ def _rules(given: Mapping[str, Any], columns: Mapping[str, Any] | None, path: Pa
     if columns is None:
         return rules
     features = {name: value for name, value in columns.items() if name not in taken}
-    declared = Declaration(dict.fromkeys(features), features)
     with placed(place_of(path, [COLUMNS]), fix=_FIX):
+        declared = Declaration(dict.fromkeys(features), features)
         declared.column_map()
     forms, words = declared.forms, {one.strip() if isinstance(one, str) else f"{one:g}" for one in rules.missing}
     for name, value in features.items():

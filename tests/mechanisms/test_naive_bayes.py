@@ -1,6 +1,7 @@
 """Naive Bayes: scikit-learn's as rows grow in number, and refusals before the charge."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn import naive_bayes
 
@@ -27,6 +28,20 @@ def test_it_is_scikit_learns_but_for_noise():
     assert np.abs(pipe[-1].class_prior_ - theirs.class_prior_).max() < 0.01
     assert np.abs(pipe.predict_proba(X) - theirs.predict_proba(2 * X - 1)).mean() < 0.02
     assert pipe.certificate_.verify()
+
+
+def test_released_means_and_deviations_are_told_by_column_and_in_raw_units():
+    ranges = {"dose": (0, 1), "age": (20, 70)}
+    rows = pd.DataFrame(X * [1, 50] + [0, 20], columns=[*ranges])
+    steps = [("range", MinMaxScaler(ranges=ranges)), ("model", GaussianNB((0, 1, 2)))]
+    pipe = Pipeline(steps, epsilon=5.0, delta=1e-6, random_state=0).fit(rows, Y)
+    told = pipe.release_.to_pandas().query("step == 'model'").set_index(["statistic", "column"])["raw_value"]
+    assert len(told) == 3 + 2 * 3 * 2
+    for label, own in rows.groupby(Y):
+        assert told[f"rows of {label}", ""] == pytest.approx(len(own), rel=0.05)
+        for column in ranges:
+            assert told[f"mean among {label}", column] == pytest.approx(own[column].mean(), rel=0.05)
+            assert told[f"standard deviation among {label}", column] == pytest.approx(own[column].std(), rel=0.1)
 
 
 def test_more_noise_than_rows_leaves_a_model_of_all_rows():

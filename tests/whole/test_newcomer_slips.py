@@ -271,7 +271,10 @@ def test_ranges_of_other_types(value, table):
         (lambda rows, y: classifier(rows, y, classes=(0, 0, 1)), ["once"]),
         (lambda rows, y: classifier(rows, rows["income"], classes=None), ["regressor"]),
         (lambda rows, y: classifier(rows, rows["age"].round(), classes=None), ["regressor", "classes="]),
-        (lambda rows, _: Pipeline([("range", MinMaxScaler({"AGE": (18, 80)}))]).fit(rows[["age"]]), ["'age' by 'AGE'"]),
+        (
+            lambda rows, _: Pipeline([("range", MinMaxScaler({"AGE": (18, 80)}))]).fit(rows[["age"]]),
+            ["and 'age'"],
+        ),
         (lambda rows, y: classifier(rows, np.column_stack([y, ~y])), ["table['column']"]),
         (lambda rows, y: classifier(rows, y[:9]), ["same rows"]),
         (lambda rows, y: classifier(rows, ["outcome"]), ["y='its column'"]),

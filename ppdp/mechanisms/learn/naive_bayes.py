@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from operator import methodcaller
 from typing import Any
@@ -23,6 +23,7 @@ from ppdp.data.rows import Array, Rows
 from ppdp.data.stream import Stream
 from ppdp.data.summary import ColumnSums
 from ppdp.data.together import Weight, together
+from ppdp.data.unit_conversion import Answers, Columns, no_ends
 from ppdp.exceptions import UnsupportedOrder
 from ppdp.mechanisms.base import PRESENT, Mechanism, QuerySpec
 from ppdp.mechanisms.standalone import Supervised
@@ -31,6 +32,7 @@ from ppdp.privacy.noise.sampler import Noise
 UNEVEN = 0.25  # how far numbers of rows of classes are expected to lie apart, as a share of their mean
 SEEN = 2.0  # standard deviations of the noise, beyond which they are seen to lie further apart
 RARE = 0.04  # of rows have a category, as a mean: of 80 scikit-learn's had an AUC of 0.59, of 10 and of none 0.71
+DRAWN = "drawn towards that of all rows where noise hides it; error of the last step before that"
 LEAST_VARIANCE = 0.05  # of a class, as a share of that within all classes: noise makes any other of it
 
 
@@ -129,6 +131,27 @@ class GaussianNB(Supervised, ClassifierMixin, Mechanism):
         own = squares * entry / rows[:, None] - self.theta_**2
         variance = np.maximum(within + trust * (own - within), LEAST_VARIANCE * within)
         self.var_ = variance + self.var_smoothing * float(variance.max())
+
+    def answers(self, columns: Columns, domain: Domain, question: QuerySpec) -> list[Answers]:
+        sigma, entry = self.own_noise_scale(), float(question.parameters["entry_bound"])
+        unit = sigma / longest_row(domain)  # of numbers of rows
+        found = [Answers.plain(f"rows of {label}", rows, unit) for label, rows in zip(self.classes_, self.class_count_)]
+        for label, rows, mean, variance in zip(self.classes_, self.class_count_, self.theta_, self.var_):
+            deviation = np.sqrt(variance)
+            error = np.hypot(sigma, mean * unit) / rows
+            of_variance = np.hypot(entry * sigma, 2 * np.abs(mean) * sigma) / rows
+            found += [
+                Answers.of(f"mean among {label}", columns, mean, error, DRAWN),
+                Answers.linear(
+                    f"standard deviation among {label}",
+                    columns,
+                    deviation,
+                    of_variance / (2 * deviation),
+                    np.abs(columns.slope),
+                    note=DRAWN,
+                ),
+            ]
+        return [replace(one, ends=partial(no_ends, one.value)) for one in found]
 
     def predict_log_proba(self, X: Any) -> Array:
         """Logarithm of the probability of each class, shape (n_samples, n_classes).
