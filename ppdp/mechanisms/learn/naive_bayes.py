@@ -32,7 +32,7 @@ from ppdp.privacy.noise.sampler import Noise
 UNEVEN = 0.25  # how far numbers of rows of classes are expected to lie apart, as a share of their mean
 SEEN = 2.0  # standard deviations of the noise, beyond which they are seen to lie further apart
 RARE = 0.04  # of rows have a category, as a mean: of 80 scikit-learn's had an AUC of 0.59, of 10 and of none 0.71
-DRAWN = "drawn towards that of all rows where noise hides it; error of the last step before that"
+DRAWN = "drawn towards that of all classes where noise hides it; error of the last step before that"
 LEAST_VARIANCE = 0.05  # of a class, as a share of that within all classes: noise makes any other of it
 
 
@@ -135,7 +135,8 @@ class GaussianNB(Supervised, ClassifierMixin, Mechanism):
     def answers(self, columns: Columns, domain: Domain, question: QuerySpec) -> list[Answers]:
         sigma, entry = self.own_noise_scale(), float(question.parameters["entry_bound"])
         unit = sigma / longest_row(domain)  # of numbers of rows
-        found = [Answers.plain(f"rows of {label}", rows, unit) for label, rows in zip(self.classes_, self.class_count_)]
+        counts = zip(self.classes_, self.class_count_)
+        found = [Answers.plain(f"rows of {label}", rows, unit, DRAWN) for label, rows in counts]
         for label, rows, mean, variance in zip(self.classes_, self.class_count_, self.theta_, self.var_):
             deviation = np.sqrt(variance)
             error = np.hypot(sigma, mean * unit) / rows
