@@ -6,7 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from adversary import DISTANCES, World, attack, largest_share, named
-from effort import found, rounds
+from effort import found
+from effort import rounds as repeated
 from neighbours import ROUNDING, Pair
 from sklearn.base import clone
 from steering import answers, apart
@@ -15,7 +16,8 @@ from ppdp import Distance, Domain
 from ppdp.bounds.boosting import diameter, of_answers
 from ppdp.data.rows import Rows
 from ppdp.mechanisms import GradientBoostingClassifier, GradientBoostingRegressor
-from ppdp.mechanisms.boosting import blocks, estimators, learner, plans, training
+from ppdp.mechanisms.boosting import blocks, estimators, plans, rounds, training
+from ppdp.mechanisms.boosting.losses import SquaredLoss
 
 N = 8
 DOMAIN = Domain(n_rows=N, n_features=2, row_norm=1.0)
@@ -140,13 +142,13 @@ def _of_private_means(loss, model, label, terms, starts, block):
 
 PLANTED = {
     "a diameter over the root of two": (
-        learner,
+        rounds,
         "diameter",
         lambda *given, **named: diameter(*given, **named) / math.sqrt(2),
     ),
     "weights that are not clipped": (training, "sums_in_steps", _heavier),
     "labels that are not clipped": (training, "labels_in_cells", _wider),
-    "gradients at means that were not released": (learner, "gradients_in_terms", _of_private_means),
+    "gradients at means that were not released": (rounds, "gradients_in_terms", _of_private_means),
 }
 
 
@@ -157,8 +159,8 @@ def test_planted_mistakes_are_found(name, monkeypatch):
 
 
 def test_and_a_round_that_nobody_charged(monkeypatch):
-    one = learner._Learner.make_round
-    monkeypatch.setattr(learner._Learner, "make_round", lambda *given: [one(*given), one(*given)])
+    one = rounds.Rounds.make_round
+    monkeypatch.setattr(rounds.Rounds, "make_round", lambda *given: [one(*given), one(*given)])
     with pytest.raises(AssertionError):
         reached(*MODELS["classes"], ONE)
 
@@ -166,7 +168,7 @@ def test_and_a_round_that_nobody_charged(monkeypatch):
 def test_the_diameter_is_that_of_the_gradients():
     """Any two gradients in so many cells, of which some are shared: never further apart, and sometimes as far."""
     rng, closest = np.random.default_rng(0), 0.0
-    for _ in range(rounds(300)):
+    for _ in range(repeated(300)):
         terms, close = int(rng.integers(1, 6)), rng.random()
         closeness = np.sort(np.r_[rng.random(terms) * close, close])
         bound = diameter(terms, closeness.tolist(), 1.0, replaces=True)
@@ -179,6 +181,20 @@ def test_the_diameter_is_that_of_the_gradients():
             closest = max(closest, math.sqrt(square) / bound)
             assert math.sqrt(square) <= bound
     assert closest > 0.97
+
+
+@pytest.mark.parametrize("explained", [0.0, 0.9, 0.999])
+def test_clipped_residuals_of_targets_are_as_large_and_as_far_apart_as_is_said(explained):
+    rng, spread = np.random.default_rng(0), 0.06
+    loss = SquaredLoss(-0.8, 0.7, spread, (1.0, 0.0)).explained(4 * explained * spread, 3.0)
+    y, scores = rng.choice([-1.0, 1.0, *rng.uniform(-1, 1, 8)], (2, 10_000)), rng.uniform(-1, 1, 10_000)
+    for apart_in in (0.0, 0.05, 0.6):
+        others = np.clip(scores + rng.choice([-1, 1, 0.3], len(scores)) * apart_in, -1, 1)
+        first, second = loss.gradients(y[0], scores, 1), loss.gradients(y[1], others, 1)
+        sizes = np.abs(first).max() / loss.largest(-1.0, 1.0)
+        gaps = np.abs(first - second).max() / (1 + float(loss.closeness(np.array([apart_in]), 1.0)[0]))
+        assert max(sizes, gaps) <= ROUNDING
+        assert min(sizes, gaps) > 0.95
 
 
 def test_all_answers_together_cost_what_the_shares_say():

@@ -12,7 +12,7 @@ from sklearn.inspection import partial_dependence
 
 from ppdp import PrivateSearchCV, make_pipeline
 from ppdp.mechanisms import GradientBoostingClassifier, GradientBoostingRegressor
-from ppdp.mechanisms.boosting import estimators, learner
+from ppdp.mechanisms.boosting import estimators, rounds
 from ppdp.mechanisms.boosting.shapes import WEIGHT, Posterior
 from ppdp.transformers import MinMaxScaler
 
@@ -58,7 +58,8 @@ def shapley(model, cells):
 @pytest.mark.parametrize("labels", LABELS)
 def test_shapley_values_are_those_of_all_coalitions(labels, trees, monkeypatch):
     monkeypatch.setattr(estimators, "TREES", {0.0: (6, 5)})
-    monkeypatch.setattr(learner, "CERTAIN", 0.0)  # so that trees say what tables would
+    for certain in ("CERTAIN", "MANY"):
+        monkeypatch.setattr(rounds, certain, 0.0)  # so that trees say what tables would
     pipe, rows = fitted(labels, trees), ROWS[:200]
     model, X = pipe[-1], pipe[:-1].transform(rows)
     assert any(len(table.groups) > 1 for of_score in model.models_ for table in of_score.tables())

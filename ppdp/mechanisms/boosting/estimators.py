@@ -25,9 +25,9 @@ from ppdp.exceptions import InvalidParameter
 from ppdp.mechanisms.base import PRESENT, Mechanism, QuerySpec, SharedDocstring
 from ppdp.mechanisms.boosting.columns import categories_of, coded, directions_of, doubts
 from ppdp.mechanisms.boosting.explain import Explained
-from ppdp.mechanisms.boosting.learner import models
 from ppdp.mechanisms.boosting.model import AdditiveModel
-from ppdp.mechanisms.boosting.plans import OF_MOMENTS, begins_with_shapes, share_of_edges, terms, usual_cells
+from ppdp.mechanisms.boosting.plans import share_of_edges, terms, usual_cells
+from ppdp.mechanisms.boosting.rounds import models
 from ppdp.mechanisms.boosting.training import Training
 from ppdp.mechanisms.learn.regression import LARGEST_EXPONENT
 from ppdp.mechanisms.learn.solvers import USUAL_MU, Newton, TrainingConfig
@@ -162,13 +162,11 @@ class GradientBoosting(Explained, SharedDocstring, Supervised):
         of_loss, categories, bound = self._of_loss(domain), categories_of(self, domain), largest_entry(domain)
         certain = domain.n * (mu or USUAL_MU) / math.sqrt(2 * domain.d)
         rounds, scores = self._rounds(certain), n_scores(of_loss.get("n_classes", 2))
-        targets = "y_range" in of_loss  # whose linear model gains nothing by categories one by one
-        lines, indicators, shares = terms(categories, 0.0 if targets else domain.n * (mu or USUAL_MU), certain)
+        targets = "y_range" in of_loss
+        lines, indicators, shares = terms(categories, domain.n * (mu or USUAL_MU), certain)
         norm = usual_norm(certain) * math.sqrt(domain.d + sum(indicators))
-        usual = derived(domain, norm, indicators)  # few columns have a line
+        usual = derived(domain, norm, indicators)
         linear = self._linear(usual, (mu or USUAL_MU) * math.sqrt(shares[1] / scores), of_loss)
-        if begins_with_shapes(indicators, certain):
-            linear["shares"] = [linear["shares"][0], OF_MOMENTS, linear["shares"][2]]
         directions = directions_of(self, domain, categories, scores)
         trees = self._trees(certain / math.sqrt(scores), directions)
         edges = {} if all(categories) else {"share_of_edges": share_of_edges(certain)}

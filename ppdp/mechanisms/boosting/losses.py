@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,6 +20,7 @@ from ppdp.mechanisms.learn.whitened import TrainingLoss, of_two
 
 LARGEST = 30.0  # score beyond which an exponential is that of this one
 LEAST_MEAN = 1e-6  # of labels, whose largest is 1
+LEAST_REST, LEAST_CLIP = 0.01, 1e-4  # of the variance of labels, that scores leave; and of residuals of these
 ROBUST = 0.05  # share of the targets beyond either end of the range in which quantiles begin as means
 
 
@@ -70,6 +71,10 @@ class ScoreLoss(ABC):
     @abstractmethod
     def score(self, mean: Any) -> Any:
         """The score of mean labels."""
+
+    def explained(self, variance: float, deviations: float) -> ScoreLoss:
+        """The same loss where scores have a variance, and gradients may be so many standard deviations of the rest."""
+        return self
 
     def largest(self, low: float, high: float) -> float:
         """Bound on the size of gradients where scores are in a range."""
@@ -169,12 +174,17 @@ def _squares() -> TrainingLoss:
 
 @dataclass(frozen=True, slots=True)
 class SquaredLoss(ScoreLoss):
-    """Of targets that are clipped to a released range, of which labels are shares and scores -1 to 1."""
+    """Of targets that are clipped to a released range, of which labels are shares and scores -1 to 1.
+
+    Gradients are residuals of labels, clipped, in units of the clip.
+    """
 
     low: float
     high: float
     spread: float  # variance of labels
     of_scores: tuple[float, float]  # factor and shift that make them targets
+    rest: float = field(default=0.0, kw_only=True)  # what scores leave of that, for rounds
+    clip: float = field(default=1.0, kw_only=True)
 
     curved: ClassVar[bool] = False
 
@@ -196,20 +206,36 @@ class SquaredLoss(ScoreLoss):
         shares = np.clip((y - self.low) / (self.high - self.low), 0.0, 1.0)
         return shares if label == 1 else 1 - shares
 
+    def gradients(self, y: Array, scores: Array, label: int) -> Array:
+        return np.clip((self.labels(y, label) - self.mean(scores)) / self.clip, -1.0, 1.0)
+
     def mean(self, scores: Array) -> Array:
         return np.clip((1 + scores) / 2, 0.0, 1.0)
 
     def slope(self, scores: Array) -> Array:
+        return np.full_like(scores, 0.5 / self.clip)
+
+    def rise(self, scores: Array) -> Array:
         return np.full_like(scores, 0.5)
 
     def variance(self, scores: Array) -> Array:
+        return np.full_like(scores, self.rest / self.clip**2)
+
+    def label_variance(self, scores: Array) -> Array:
         return np.full_like(scores, self.spread)
+
+    def explained(self, variance: float, deviations: float) -> ScoreLoss:
+        rest = max(self.spread - variance / 4, LEAST_REST * self.spread, LEAST_CLIP**2)
+        return replace(self, rest=rest, clip=min(deviations * math.sqrt(rest), 1.0))
 
     def score(self, mean: Any) -> Any:
         return 2 * mean - 1
 
+    def largest(self, low: float, high: float) -> float:
+        return min(ScoreLoss.largest(self, low, high) / self.clip, 1.0)
+
     def closeness(self, apart: Array, high: float) -> Array:
-        return np.minimum(apart / 2, 1.0)
+        return np.minimum((1 + apart / 2) / self.clip - 1, 1.0)
 
     def linear_targets(self, y: Array, label: int) -> Array:
         return 2 * self.labels(y, 1) - 1
@@ -343,11 +369,8 @@ class QuantileLoss(SquaredLoss):
     def slope(self, scores: Array) -> Array:
         return np.full_like(scores, self.density)
 
-    def rise(self, scores: Array) -> Array:
-        return np.full_like(scores, 0.5)
-
-    def label_variance(self, scores: Array) -> Array:
-        return np.full_like(scores, self.spread)
+    def explained(self, variance: float, deviations: float) -> ScoreLoss:
+        return self
 
     def variance(self, scores: Array) -> Array:
         return np.full_like(scores, self.quantile * (1 - self.quantile))

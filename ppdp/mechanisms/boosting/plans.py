@@ -17,7 +17,6 @@ SHARES = {125.0: (0.65, 0.25), 250.0: (0.4, 0.45), 1000.0: (0.4, 0.3), math.inf:
 SHARES_OF_CATEGORIES = (0.3, 0.4)  # where the linear model has them one by one
 SOME = 1000.0  # `n mu / √(2 d)`, up to which it does so for these shares ...
 KNOWN = 2500.0  # ... and from which on it needs no such beginning; only where moments are known they are one by one
-OF_MOMENTS = 0.05  # of the linear model, below that, for second moments
 OF_EDGES = 0.02, 4.0  # of mu², at most, of the histogram that places cells; and that times `n mu / √(2 d)`
 CELLS = {16: 0.0, 64: 125.0, 256: 2000.0, 1024: 16000.0}  # of a column, and the `n mu / √(2 d)` from which on
 FEW = 3  # categories of a column, whose shape says about as much as they do one by one

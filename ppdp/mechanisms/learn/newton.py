@@ -118,7 +118,7 @@ def _fitted(
     main = factors.steps[: parameters["iterations"]]
     rows = held(rows.each(partial(_whitened, whitening, bound), rows.d), 1 + len(main))
 
-    theta = whitening.initial(loss) if prior is None else prior.means[None] @ whitening.inverse()
+    theta = whitening.initial(loss, None if prior is None else prior.means[None] @ whitening.inverse())
     lengths = math.sqrt(width) * 2.0 ** (np.arange(LENGTHS) / 2 - 3)
     of_gradients = partial(_histogram, lengths, partial(_norms_of_gradients, loss, theta))
     shares = noisy_mean(mean_of(rows, of_gradients, LENGTHS), np.full(LENGTHS, factors.lengths))

@@ -36,6 +36,7 @@ NODES = 1024  # of an integral over several scores
 REACH, LEAST_ERROR = 6.0, 1e-12  # of numbers from where they were seen, in errors; and of those errors
 FARTHEST, LARGEST_EXPONENT = 1e100, 1e6
 MIDDLES = (np.arange(8) + 0.5) / 8  # of eighths of a distribution
+LEAST_SEEN = 0.2  # of slopes that are expected
 UNLIKE = 0.25  # of its size, by which a curvature may differ where rows are taken to be as a prior says
 
 
@@ -152,8 +153,21 @@ class Whitening:
         """What coefficients of rows are to be multiplied by, from the right, to be those of whitened ones."""
         return np.asarray(np.linalg.inv(self.coefficients(np.eye(len(self.centre) + self.intercept))))
 
-    def initial(self, loss: TrainingLoss) -> Array:
-        """Coefficients with which rows of a normal distribution have these moments with their targets."""
+    def initial(self, loss: TrainingLoss, begun: Array | None = None) -> Array:
+        """Coefficients with which rows of a normal distribution have these moments with their targets.
+
+        Where they have ``begun``, of one score, those with as much less of each slope as the moments say: columns of
+        which slopes are known one by one may say the same.
+        """
+        if begun is not None:
+            slopes, length = (
+                begun[:, : len(self.centre)],
+                max(float(np.linalg.norm(begun[0, : len(self.centre)])), 1e-300),
+            )
+            along = slopes[0] / length
+            seen = replace(self, target_covariances=(self.target_covariances @ along)[:, None] * along).initial(loss)
+            kept = np.clip(float(seen[0, : len(along)] @ along) / length, LEAST_SEEN, 1.0)
+            return np.hstack([kept * slopes, begun[:, len(along) :]])
         if len(self.target_covariances) > 1:
             count = len(self.target_covariances)
             shares = np.clip(self.target_means, 1e-3, 1.0) if self.intercept else np.full(count, 1 / count)
