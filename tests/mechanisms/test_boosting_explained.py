@@ -89,6 +89,21 @@ def test_shapes_have_the_units_of_the_table():
     assert np.isnan(pipe.release_.conf_int()["lower"]).all()
 
 
+def test_released_numbers_of_targets_are_in_their_unit():
+    """In kilograms beside tons: a row's baseline, shapes and table are its prediction."""
+    X, y = ROWS[:400], 1000 * EFFECT[:400]
+    model = GradientBoostingRegressor((-4000, 4000), max_iter=1, max_bins=4, interaction_cst="no_interactions")
+    pipe = make_pipeline(MinMaxScaler(ranges=(0, 8)), model, epsilon=20.0, delta=1e-6).fit(X, y)
+    lines, row = pipe.release_.to_pandas().set_index("statistic"), pd.DataFrame([[4.1] * 3], columns=NAMES)
+    shapes = lines.loc["shape"]
+    here = shapes[(shapes["raw_low"] <= 4.1) & (shapes["raw_high"] > 4.1)]
+    total = here["raw_value"].sum() + lines.loc["baseline", "raw_value"]
+    assert abs(total) > 10
+    np.testing.assert_allclose(total, pipe.predict(row)[0], 1e-9)
+    assert (here["raw_standard_error"] / here["standard_error"]).to_numpy() == pytest.approx([4000] * 3)
+    assert lines["note"].str.contains("unit of the target").all()
+
+
 def test_tables_name_what_their_groups_hold():
     pipe = fitted("two")
     model, lines = pipe[-1].models_[0], pipe.release_.to_pandas()

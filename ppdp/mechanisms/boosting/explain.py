@@ -81,7 +81,26 @@ class Explained:
     def answers(self: Any, columns: Columns, domain: Domain, question: QuerySpec) -> list[Answers]:
         """Shapes and baseline, and how much every column matters."""
         labels = [f" of {label}" for label in self.classes_] if len(self.models_) > 1 else [""]
-        return [one for model, of in zip(self.models_, labels) for one in model_answers(model, of, columns)]
+        line, unit = self._line(), self._unit()
+        both = zip(self.models_, labels)
+        return [_in_unit(one, line, unit) for model, of in both for one in model_answers(model, of, columns)]
+
+    def _unit(self: Any) -> str:
+        """Of the raw numbers of what is explained."""
+        if not hasattr(self, "y_range_"):
+            return "log-odds"
+        if getattr(self, "log_link", False):
+            return "natural logarithm of the target"
+        func = getattr(self, "target_func", None)
+        return f"raw: {func} of the target" if func else "raw: in the unit of the target"
+
+
+def _in_unit(answer: Answers, line: tuple[float, float], unit: str) -> Answers:
+    """The same with raw numbers in a unit: the baseline on this line of a score, all others times its slope."""
+    slope, offset = line
+    raw = slope * answer.value + offset * answer.statistic.startswith("baseline")
+    notes = tuple("; ".join(filter(None, (note, unit))) for note in answer.notes)
+    return replace(answer, raw=raw, raw_error=slope * answer.error, notes=notes)
 
 
 def shape_of(model: AdditiveModel, column: int) -> Shape:
