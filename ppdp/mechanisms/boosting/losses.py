@@ -355,7 +355,7 @@ class QuantileLoss(SquaredLoss):
     ) -> QuantileLoss:
         """From the released distribution of the targets."""
         assert quantile is not None
-        low, high = targets.clip(max(price, ROBUST))
+        low, high = targets.clip(max(price, ROBUST), (quantile / 2, (1 - quantile) / 2))  # half of those beyond it
         of_scores = (high - low) / 2, (high + low) / 2
         return cls(low, high, targets.moments(low, high)[1] / (high - low) ** 2, of_scores, quantile)
 
