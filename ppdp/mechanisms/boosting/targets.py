@@ -36,7 +36,7 @@ class TargetDistribution:
         return float(np.interp(q, self.below, self.edges))
 
     def clip(self, price: float, most: tuple[float, float] = (1.0, 1.0)) -> tuple[float, float]:
-        """Targets beyond which so small a share of the rows lies, or one that is not seen; these at most of either end."""
+        """Targets beyond which so small a share of the rows lies, or one not seen; these at most of either end."""
         shares = np.minimum(min(max(price, SURE * self.error), MOST_CLIPPED), most)
         low = self.edges[max(int(np.searchsorted(self.below, shares[0], side="right")) - 1, 0)]
         high = self.edges[min(int(np.searchsorted(self.below, 1 - shares[1])), len(self.edges) - 1)]
