@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
+from dataclasses import fields
 from functools import lru_cache
 from importlib import import_module
 from numbers import Integral, Real
@@ -108,9 +109,19 @@ def choice(name: str, value: Any, options: Collection[str | None], stage: object
     raise _refused(name, f"be one of {', '.join(map(repr, options))}", value, stage, fix=fix)
 
 
+def without_effect(stage: Any, names: Sequence[str], condition: str, fix: str) -> None:
+    """Refuse parameters of an estimator that are not at their defaults, where they have no effect."""
+    defaults = {field.name: field.default for field in fields(stage)}
+    for name in names:
+        value = getattr(stage, name)
+        if value is not defaults[name] and not (isinstance(value, (Real, str)) and value == defaults[name]):
+            what = f"{name} has no effect with {condition}."
+            raise InvalidParameter(what, stage=_named(stage), fix=f"{fix}, or leave {name} out.", parameter=name)
+
+
 def pair(name: str, value: Any, stage: object = None) -> tuple[float, float]:
     """Two finite numbers, low < high, whose difference is finite."""
-    items = list(value) if isinstance(value, Iterable) and not isinstance(value, (str, bytes)) else []
+    items = list(value) if _ordered(value) else []
     if len(items) == 2 and all(isinstance(v, Real) and not isinstance(v, bool) for v in items):
         low, high = _float(items[0]), _float(items[1])
         if low < high and math.isfinite(high - low):
@@ -121,12 +132,17 @@ def pair(name: str, value: Any, stage: object = None) -> tuple[float, float]:
 
 def labels(name: str, value: Any, stage: object = None) -> tuple[Any, ...]:
     """Distinct plain labels: strings, numbers or booleans, NumPy's turned into Python's."""
-    if not isinstance(value, Iterable) or isinstance(value, (str, bytes)):
+    if not _ordered(value):
         raise _refused(name, "be a sequence of labels", value, stage, fix="a list of them, such as [0, 1].")
     items = tuple(v.item() if hasattr(v, "item") and getattr(v, "ndim", 1) == 0 else v for v in value)
     if not all(map(_is_label, items)) or len(set(items)) != len(items):
         raise _refused(name, "hold distinct strings or numbers", value, stage, fix="each of them once, in one list.")
     return items
+
+
+def _ordered(value: Any) -> bool:
+    """Whether it holds several in an order that is the same in every run; sets have none."""
+    return isinstance(value, Iterable) and not isinstance(value, (str, bytes, Set, Mapping, Iterator))
 
 
 def _is_label(value: Any) -> bool:

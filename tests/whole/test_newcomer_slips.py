@@ -28,7 +28,7 @@ from ppdp import (
     make_pipeline,
 )
 from ppdp.cli.main import main
-from ppdp.exceptions import DiagnosticWarning, NoiseWarning, PpdpError
+from ppdp.exceptions import DiagnosticWarning, InvalidParameter, NoiseWarning, PpdpError
 from ppdp.mechanisms import (
     ExponentialMechanism,
     GaussianMechanism,
@@ -36,6 +36,7 @@ from ppdp.mechanisms import (
     GradientBoostingClassifier,
     GradientBoostingRegressor,
     KMeans,
+    LaplaceMechanism,
     LinearRegression,
     LogisticRegression,
     Report,
@@ -643,6 +644,41 @@ def test_whether_noise_drowns_a_median(epsilon, drowned):
     """Its rank may miss by 1,500 rows, or by 150."""
     pipe = make_pipeline(MinMaxScaler((0, 500)), ExponentialMechanism(), epsilon=epsilon, delta=0.0)
     assert any("drowns" in said for said in pipe.plan(Domain(n_rows=1500, n_features=1)).warnings) == drowned
+
+
+@pytest.mark.parametrize(("q", "drowned"), [(0.5, False), (0.99, True), (0.01, True)])
+def test_whether_noise_drowns_a_quantile_near_an_end(q, drowned):
+    """Its rank may miss by 15 of 1,000 rows, of which 10 lie beyond."""
+    pipe = make_pipeline(MinMaxScaler((0, 500)), ExponentialMechanism(q=q), epsilon=1.0, delta=0.0)
+    assert any("drowns" in said for said in pipe.plan(Domain(n_rows=1000, n_features=1)).warnings) == drowned
+
+
+@pytest.mark.parametrize(("query", "n", "drowned"), [("mean", 20, True), ("mean", 2000, False), ("count", 20, False)])
+def test_whether_laplace_noise_drowns_an_answer(query, n, drowned):
+    pipe = make_pipeline(MinMaxScaler((0, 500)), LaplaceMechanism(query), epsilon=0.5, delta=0.0)
+    assert any("drowns" in said for said in pipe.plan(Domain(n_rows=n, n_features=1)).warnings) == drowned
+
+
+WITHOUT_EFFECT = {
+    "utility": ExponentialMechanism(utility=len),
+    "sensitivity": ExponentialMechanism(sensitivity=2.0),
+    "q": ExponentialMechanism("utility", q=0.9, candidates=[1, 2], utility=lambda X: X[:, [0, 0]]),
+    "bins": GaussianMechanism("sum", bins=5),
+    "quantile": GradientBoostingRegressor((0, 1), quantile=0.9),
+}
+
+
+@pytest.mark.parametrize("name", WITHOUT_EFFECT)
+def test_a_parameter_without_effect_is_refused(name):
+    pipe = make_pipeline(MinMaxScaler((0, 500)), WITHOUT_EFFECT[name], epsilon=1.0, delta=1e-6)
+    with pytest.raises(InvalidParameter, match=f"{name} has no effect"):
+        pipe.plan(Domain(n_rows=1000, n_features=1))
+
+
+@pytest.mark.parametrize("given", [{"y_range": {3.0, 100.0}}, {"classes": {"no", "yes"}}, {"classes": iter("ab")}])
+def test_sets_and_iterators_have_no_order(given):
+    with pytest.raises(InvalidParameter):
+        Domain(**given)
 
 
 @pytest.mark.parametrize(("most", "drowned"), [(50.0, True), (10.0, False), (1e5, False)])

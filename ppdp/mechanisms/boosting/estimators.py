@@ -15,7 +15,7 @@ from sklearn.base import ClassifierMixin, RegressorMixin, clone
 from ppdp.bounds.boosting import LINEAR as PREFIX
 from ppdp.bounds.boosting import LOSSES as LINEAR
 from ppdp.bounds.boosting import POWERS, answers, derived, n_scores
-from ppdp.core.checks import choice, integer, number
+from ppdp.core.checks import choice, integer, number, without_effect
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain, largest_entry
 from ppdp.data.cell_grid import CellGrid, Codes
@@ -379,11 +379,9 @@ class GradientBoostingRegressor(FunctionOfTargets, GradientBoosting, RegressorMi
                 fix = "quantile=0.9, or loss='absolute_error' for the median."
                 raise InvalidParameter(what, stage=type(self).__name__, fix=fix, parameter="quantile")
             of_loss["quantile"] = float(self.quantile)
-        elif self.quantile is not None:
-            what = f"quantile has no effect with loss={self.loss!r}."
-            fix = "loss='quantile', or leave quantile out."
-            raise InvalidParameter(what, stage=type(self).__name__, fix=fix, parameter="quantile")
-        elif loss == "quantile":
+        else:
+            without_effect(self, ("quantile",), f"loss={self.loss!r}", "loss='quantile'")
+        if self.loss == "absolute_error":
             of_loss["quantile"] = 0.5
         return of_loss
 

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.base import clone
 
 from ppdp.bounds.queries import by_column
-from ppdp.core.checks import choice, number, positive, shown
+from ppdp.core.checks import choice, number, positive, shown, without_effect
 from ppdp.core.closure_inspection import refuse_captured
 from ppdp.core.domain import Domain
 from ppdp.data.histograms import rank_scores
@@ -24,6 +24,8 @@ from ppdp.mechanisms.query.public_grids import grid_in_units, public_grid
 from ppdp.mechanisms.standalone import StandaloneQueryMixin
 from ppdp.privacy.noise.laplace import choose
 from ppdp.privacy.noise.sampler import Noise
+
+LEAST_BEYOND = 0.02  # twice the share of the rows beyond a quantile, at least, that its rank may miss
 
 
 @dataclass(eq=False, repr=False)
@@ -107,10 +109,12 @@ class ExponentialMechanism(StandaloneQueryMixin, Mechanism):
 
     def query_spec(self, domain: Domain, mu: float | None = None) -> QuerySpec:
         if choice("query", self.query, ["quantile", "utility"], self) == "quantile":
+            without_effect(self, ("utility", "sensitivity", "lipschitz"), "query='quantile'", "query='utility'")
             q = number("q", self.q, self, least=0, most=1)
             grid = {"q": q, **public_grid("candidates", self.candidates, domain, self, edges=False)}
-            missed = _rank_missed(max(grid["sizes"])) / domain.n
+            missed = _rank_missed(max(grid["sizes"])) / domain.n / max(2 * min(q, 1 - q), LEAST_BEYOND)
             return QuerySpec.asked("exponential.quantile", "privacy", domain, grid, drowning=missed)
+        without_effect(self, ("q",), "query='utility'", "query='quantile'")
         parameters: dict[str, Any] = {
             "candidates": self._number_of_candidates(),
             "sensitivity": positive("sensitivity", self.sensitivity, self, most=1e100),
