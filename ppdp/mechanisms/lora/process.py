@@ -26,7 +26,7 @@ from ppdp.mechanisms.lora.layers import STAGE, Tensor, all_tensors, place_of, re
 LINUX = sys.platform == "linux"  # elsewhere libraries of the system stop in a copy
 SYSTEM: Any = ctypes.PyDLL(None) if LINUX else None  # at Python's own fork libraries count, and keep what they did
 FORK: Any = getattr(SYSTEM, "_Fork", None) or getattr(SYSTEM, "fork", None)  # so do those in C, but at the first one
-LONGEST = 600.0  # seconds that a made-up example may take in a process of its own
+LONGEST = 600.0  # seconds that a made-up example, or the begin of a step, may take in a process of its own
 _LOAD, _CALL, _DONE = b"l", b"c", b"d"
 _FIX = "isolation=None, by which you declare that model and loss keep and use nothing of other examples"
 
@@ -86,10 +86,14 @@ class Copies:
 
         with _undisturbed():  # a copy goes on by no signal as we do, and an interrupt waits until it can be ended
             (asked, self._ask), (self._told, tell) = os.pipe(), os.pipe()
-            if (child := os.fork()) == 0:
-                for one in (self._ask, self._told):
-                    os.close(one)
-                _only(owner, lambda: _serve(asked, tell, lambda: _copy(loaded, pages), call))
+            try:
+                if (child := os.fork()) == 0:
+                    for one in (self._ask, self._told):
+                        os.close(one)
+                    _only(owner, lambda: _serve(asked, tell, lambda: _copy(loaded, pages), call))
+            finally:
+                if getpid() != owner:  # a tracer may raise in it as well: the user's program does not go on twice
+                    kill(getpid(), signal.SIGKILL)
             self.close = weakref.finalize(self, _end, child, owner, self._ask, self._told)
             for one in (asked, tell):
                 os.close(one)
@@ -99,7 +103,7 @@ class Copies:
         self._refuse_elsewhere()
         _copy(self._loaded, values)
         self._done.fill_(1)
-        self._ask_for(_LOAD + _CALL, None)  # of nothing: for what Python keeps at the first time
+        self._ask_for(_LOAD + _CALL, LONGEST)  # of nothing: for what Python keeps at the first time
 
     def call(self, example: Mapping[str, Tensor], *, longest: float | None = None) -> list[Tensor] | None:
         """What a copy makes of an example; None where it stops before it has all of it, or behind so many seconds."""
@@ -128,7 +132,7 @@ class Copies:
                 self.close()
         if not said:
             what = "the process whose copies run model and loss has ended, or never answers."
-            raise StageFailed(what, stage=STAGE, fix="more memory, no threads in model and loss, or isolation=None.")
+            raise StageFailed(what, stage=STAGE, fix="more memory, no threads or tracers, or isolation=None.")
 
 
 def _copy(places: Sequence[Tensor], values: Sequence[Tensor]) -> None:
@@ -230,6 +234,8 @@ def _end(child: int, owner: int, *pipes: int) -> None:
         for one in pipes:
             os.close(one)
         if os.getpid() == owner:
-            for end in (lambda: os.killpg(child, signal.SIGKILL), lambda: os.waitpid(child, 0)):
+            for end in (os.killpg, kill):  # a group it has only once it waits
                 with suppress(OSError):  # it ends by itself, now that nobody asks
-                    end()
+                    end(child, signal.SIGKILL)
+            with suppress(OSError):
+                os.waitpid(child, 0)
