@@ -81,8 +81,10 @@ def _float(value: Any) -> float:
 
 def integer(name: str, value: Any, stage: object = None, *, least: int = 1, most: float = math.inf) -> int:
     """An integer in a range, below 2^63 in any case."""
-    if not isinstance(value, bool) and isinstance(value, Integral) and least <= int(value) <= min(most, _MOST):
-        return int(value)
+    if not isinstance(value, bool) and isinstance(value, Integral):
+        plain = int(value)  # once, as a class of the user's may answer otherwise the next time
+        if least <= plain <= min(most, _MOST):
+            return plain
     limit = f" and at most {most:g}" if most < math.inf else ""
     fix = "a whole number within these limits, without quotes or a point."
     raise _refused(name, f"be an integer of at least {least}{limit}", value, stage, fix=fix)
@@ -96,9 +98,10 @@ def flag(name: str, value: Any, stage: object = None) -> bool:
 
 
 def choice(name: str, value: Any, options: Collection[str | None], stage: object = None) -> Any:
-    """One of a few words."""
-    if (value is None or isinstance(value, str)) and value in options:
-        return value
+    """One of a few words, as it stands among them: what was given may be a string of a class of the user's."""
+    for one in options:
+        if value is one or (isinstance(value, str) and value == one):
+            return one
     word = getattr(value, "__name__", value)  # of a function, as NumPy's are
     meant = nearest(word, options, least=0.75) if isinstance(word, str) else None
     fix = "one of these words." if meant is None else f"{name}={meant!r}."

@@ -77,7 +77,8 @@ def covered_layers(model: Any, method: str, rank: int | None, microbatch: int) -
     if config.bias != "none" or config.lora_bias:
         refuse("biases are trained beside the adapter.", "LoraConfig(bias='none', lora_bias=False).")
     _refuse_modules(model, microbatch)
-    adapted = [(name, module) for name, module in model.named_modules() if isinstance(module, lora.Linear)]
+    # By names that are hashed in every step, of no class of the user's, which would see the batch:
+    adapted = [(str.__str__(name), one) for name, one in model.named_modules() if isinstance(one, lora.Linear)]
     if not adapted:
         refuse("no layer has an adapter.", "LoraConfig(target_modules=...).")
     for name, module in adapted:

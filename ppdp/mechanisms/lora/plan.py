@@ -125,7 +125,7 @@ def make_plan(
         max_missing=0,
         adjacency=Adjacency.add_remove(),
     )
-    check_budget(epsilon, delta, domain.n)
+    epsilon, delta = check_budget(epsilon, delta, domain.n)
     parameters: dict[str, Any] = {
         "clip": length("max_grad_norm", max_grad_norm, STAGE),
         "batch_size": integer("batch_size", batch_size, STAGE, most=domain.n),
@@ -144,7 +144,7 @@ def make_plan(
     asked = QuerySpec.asked(FORMULAS[method], "privacy", domain, parameters, steps, start=start)
     far = domain.neighbours
     draws = draws_that_count(asked.formula, domain, far, steps=asked.steps, size=asked.size)
-    kept = certifiable_epsilon(float(epsilon), delta, draws)
+    kept = certifiable_epsilon(epsilon, delta, draws)
     if kept <= 0:
         what = "delta is below what the noise sampler can certify."
         raise ImpossibleBudget(what, stage=STAGE, fix="a larger delta.", parameter="delta")
@@ -154,5 +154,5 @@ def make_plan(
     allowance = (1 + math.exp(epsilon)) * draws * TOTAL_VARIATION_PER_DRAW
     noise_scale = asked.calibrated(domain, far, 0.0, PrivacyLoss(), (epsilon, delta - allowance))
     loss = asked.privacy_map(domain, far, noise_scale)
-    cost = FitCost(float(epsilon), float(delta), loss, 0.0, allowance, domain.adjacency)
+    cost = FitCost(epsilon, delta, loss, 0.0, allowance, domain.adjacency)
     return LoRAPlan(domain, asked, noise_scale, cost)

@@ -168,21 +168,21 @@ class PrivateLoRA:
         random_state: Any = None,
     ) -> None:
         refuse_inside()
-        choice("method", method, list(KINDS), STAGE)
+        method = choice("method", method, list(KINDS), STAGE)
         self.model, self.loss, self.method = model, loss, method
         self.microbatch = integer("microbatch", microbatch, STAGE)
-        self.isolation = choice("isolation", isolation, [None, "process"], STAGE)
+        self.isolation = isolation = choice("isolation", isolation, [None, "process"], STAGE)
         if ledger is not None and not isinstance(ledger, Ledger):
             raise InvalidParameter("ledger must be a Ledger or None.", stage=STAGE, parameter="ledger")
         self.ledger, self.dataset, self._random_state = ledger, dataset, random_state
         self.purpose, self.responsible, self.sources, self.statements = purpose, responsible, sources, statements
         Noise(random_state)  # refuses what is no seed
-        steps = integer("steps", steps, STAGE)
+        steps, batch_size = integer("steps", steps, STAGE), integer("batch_size", batch_size, STAGE)
         self._optimizer = Optimizer(optimizer, optimizer_kwargs, learning_rate, steps)
         refuse_altered_torch()
         layers, adapter, rank = covered_layers(model, method, rank, self.microbatch)
         self._probe = Probe(model, loss, KINDS[method], layers, probe)
-        terms = self._probe.check(self.microbatch, integer("batch_size", batch_size, STAGE))
+        terms = self._probe.check(self.microbatch, batch_size)
         most = adapter_rank(layers, steps * rank if self._optimizer.is_plain else None)
         self._config = configuration_of(model, adapter, most if method == "m2" else None)
         self._public = self._probe.public

@@ -92,12 +92,13 @@ class Weights:
     def __init__(self, probed: Probed, optimizer: Optimizer) -> None:
         self._layers, self._rates = probed.layers, optimizer.rates
         self.a = [layer.module.lora_A[probed.adapter].weight.detach().clone() for layer in probed.layers]
-        self.start = [layer.trained.detach().clone() for layer in probed.layers]
+        # Of torch's own class and of this type, whatever becomes of the model's parameters between two steps, and
+        # whatever attributes they have:
+        self._written = [torch.Tensor.detach(layer.trained) for layer in probed.layers]
+        self.start = [one.clone() for one in self._written]
         wide = (one.float() if one.element_size() < 4 else one for one in self.start)
         self._own = [nn.Parameter(one.clone()) for one in wide]
         self._optimizer = optimizer.made(self._own)
-        # Of torch's own class and of this type, whatever becomes of the model's parameters between two steps:
-        self._written = [layer.trained.detach() for layer in probed.layers]
         self._types = [one.dtype for one in self.start]
 
     @property

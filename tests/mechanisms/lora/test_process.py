@@ -401,33 +401,6 @@ def test_a_made_up_example_that_never_ends_is_no_private_one(monkeypatch):
     assert training._charged is None
 
 
-def test_a_process_that_hangs_or_is_traced_before_it_waits(monkeypatch):
-    """A tracer that raises in a copy of the process lets no second one of the user's go on; no wait is without end."""
-    went_on, own, training = process._shared(torch.zeros(1)), os.getpid(), private()
-
-    def trace(frame, *_):
-        if frame.f_code is process.Copies.__init__.__code__ and os.getpid() != own:
-            raise ArithmeticError
-        return trace
-
-    before = sys.gettrace()
-    sys.settrace(trace)
-    try:
-        sums = training._sums()
-    except ArithmeticError:
-        went_on.fill_(1)
-        os._exit(0)
-    finally:
-        sys.settrace(before)
-    monkeypatch.setattr(process, "LONGEST", 0.2)
-    stopped = training._sums()
-    os.kill(stopped._copies.close.peek()[2][0], signal.SIGSTOP)
-    for one in (sums, stopped):
-        with pytest.raises(StageFailed, match="never answers"):
-            one.try_apart()
-    assert not went_on
-
-
 def test_what_a_process_has_not_for_itself(monkeypatch):
     shared, mapped, own = small("twice"), small("twice"), os.getpid()
     shared.base_model.model.head.share_memory()
