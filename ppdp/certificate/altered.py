@@ -40,6 +40,7 @@ TENTH = 0.1
 HALF = 0.5  # of the values of a column, of targets or weights are tiny
 NEARLY_ALL = 0.9  # of the rows have a tiny value in some column: fewer may well have
 MOSTLY = 0.75  # of the targets that are not 0
+RARE = 0.2  # share of the rows of a class that a model of use may hardly ever predict
 HARDLY = 0.05  # mean recall above that of one answer for all rows
 NO_ERROR = 0.97  # mean recall that few honest columns allow
 _CODES = -99.0, -999.0, -9999.0, -99999.0  # where ranges begin
@@ -277,7 +278,9 @@ def _of_no_use_or_no_error(c: Record, found: Diagnostics) -> Iterator[str]:
         told = "Is a column computed from the labels, or known after them only? Leave it out"
         yield f"the model makes hardly an error: of {_own_rows(c)} {right}. {told}"
     if balanced + CLEAR * error < 1.0 / len(clear) + HARDLY:
-        yield f"the model hardly tells classes apart: of {_own_rows(c)} {right}. {_UNTOLD.format('labels')} {_RARE}"
+        rare = min(one.rows for one in clear) < RARE * counted  # by probabilities that are right it is hardly predicted
+        told = "hardly ever predicts a rare class" if rare else "hardly tells classes apart"
+        yield f"the model {told}: of {_own_rows(c)} {right}. {'' if rare else _UNTOLD.format('labels') + ' '}{_RARE}"
 
 
 def _alerts(found: Diagnostics) -> Iterator[str]:
