@@ -122,7 +122,8 @@ class _Fold:
             none = Rows.of(np.empty((0, rows.d)))
             fitted = stage.prepare(rows if way.name == "exact" else none, way, domain)
         result = rows.each(partial(_applied, stage, fitted), way.domain.d)
-        self.moments = stage.carry(self._moments(), fitted) if way.affine else None
+        wanted = way.affine and any(max(release.serves) > position for release in self.plan.releases)
+        self.moments = stage.carry(self._moments(), fitted) if wanted else None
         return result
 
     def _read_once(self, rows: Any, position: int) -> Any:

@@ -36,7 +36,7 @@ MOST_HELD = 2**25  # numbers that rows of the linear model have, up to which the
 
 
 @dataclass(slots=True)
-class Learner:
+class ShapeLearner:
     """What is known of one score; everything in it follows from released numbers."""
 
     training: Training

@@ -26,7 +26,7 @@ from ppdp.mechanisms.boosting.blocks import (
     gradients_in_terms,
     targets_in_windows,
 )
-from ppdp.mechanisms.boosting.learner import LEAST_IMPORTANCE, Learner, bounded
+from ppdp.mechanisms.boosting.learner import LEAST_IMPORTANCE, ShapeLearner, bounded
 from ppdp.mechanisms.boosting.losses import ScoreLoss
 from ppdp.mechanisms.boosting.model import SIDE, AdditiveModel, shifted
 from ppdp.mechanisms.boosting.shapes import WEIGHT, Posterior, centred, joint_shares, level, products, table_parts
@@ -88,7 +88,7 @@ def _model(training: Training, loss: ScoreLoss, histogram: Sequence[Array], nois
 
 
 @dataclass(slots=True)
-class Rounds(Learner):
+class Rounds(ShapeLearner):
     """What rounds add to the shapes of one score as the linear model weighs them."""
 
     def make_round(self, left: int) -> None:

@@ -292,7 +292,9 @@ def released_twins(
             if names is not None or getattr(twin, "found_", None):
                 names = twin.get_feature_names_out()
         twins.append((name, twin))
-        moments = stage.carry(moments, statistics) if way.affine and moments is not None else None
+        later = {name for name, _ in steps[position + 1 :]}
+        wanted = way.affine and any(later.intersection(release.serves) for release in record.releases)
+        moments = stage.carry(moments, statistics) if wanted and moments is not None else None
         domain = after
     if record.mechanism is not None:
         name, mechanism = steps[-1]
