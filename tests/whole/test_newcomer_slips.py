@@ -663,7 +663,6 @@ WITHOUT_EFFECT = {
     "utility": ExponentialMechanism(utility=len),
     "sensitivity": ExponentialMechanism(sensitivity=2.0),
     "q": ExponentialMechanism("utility", q=0.9, candidates=[1, 2], utility=lambda X: X[:, [0, 0]]),
-    "bins": GaussianMechanism("sum", bins=5),
     "quantile": GradientBoostingRegressor((0, 1), quantile=0.9),
 }
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from sklearn.base import clone
 
-from ppdp.core.checks import choice, without_effect
+from ppdp.core.checks import choice
 from ppdp.core.domain import Domain
 from ppdp.data.rows import Array, Rows
 from ppdp.data.unit_conversion import Answers, Columns, Law
@@ -83,8 +83,6 @@ class Query(SharedDocstring, StandaloneQueryMixin):
             what = f"{asked!r} is no query with noise on every number."
             raise InvalidParameter(what, stage=type(self).__name__, fix=meant, parameter="query")
         formula = self._formulas[choice("query", self.query, list(self._formulas), self)]
-        if self.query != "histogram":
-            without_effect(self, ("bins",), f"query={self.query!r}", "query='histogram'")
         question = QuerySpec.asked(formula, self._kind, domain, QUERIES[self.query].parameters(self, domain))
         if question.gaussian or self.query == "rows":
             return question
