@@ -282,7 +282,7 @@ class PrivateLoRA:
                 if self.certificate_ is None and os.getpid() == process:
                     try:
                         # First, for the rest may fail in turn:
-                        charged.settle("failed", counts=not isinstance(error, InvalidInput))
+                        charged.settle("failed")
                     finally:
                         self._restore(sums, put_back)
                 raise (error.charged() if isinstance(error, PpdpError) and charged.ledger else error) from None

@@ -25,7 +25,7 @@ from ppdp.core.adjacency import Adjacency
 from ppdp.core.boundary import outside
 from ppdp.core.names import DEFAULT_DATASET, dataset_name
 from ppdp.core.progress import holding
-from ppdp.exceptions import CompositionWarning, InvalidInput, LedgerError, PpdpError, PrivacyRefusal
+from ppdp.exceptions import CompositionWarning, LedgerError, PpdpError, PrivacyRefusal
 from ppdp.privacy.ledger.privacy_filter import MOST, Entry, total_epsilon
 from ppdp.privacy.loss import PrivacyLoss
 
@@ -159,10 +159,10 @@ class DatasetHistory:
         """How many."""
         return sum(tally.fits for tally in self.tallies.values()) + len(self.pending)
 
-    def end(self, ticket: int, *, counts: bool) -> None:
-        """Note that a fit has ended, and whether it counts."""
+    def end(self, ticket: int) -> None:
+        """Note that a fit has ended; one that stopped counts too, for why it did may be due to the rows."""
         account, cost = self.pending.pop(ticket, ("", None))
-        if cost is not None and counts:
+        if cost is not None:
             key = account, cost.adjacency
             self.tallies[key] = self.tallies.get(key, ComposedFits()) + ComposedFits.of(cost)
 
@@ -191,29 +191,25 @@ class FitCharge:
     date: str
     ticket: int = 0
 
-    def settle(self, status: str, *, counts: bool = True) -> None:
-        """Note in the ledger how it ended; ``counts`` is False of a fit of which only an error about its input left."""
+    def settle(self, status: str) -> None:
+        """Note in the ledger how it ended."""
         if self.ledger is not None:
             self.ledger.settle(self.entry, status)
         with _LOCK:
-            _history(self.dataset).end(self.ticket, counts=counts)
+            _history(self.dataset).end(self.ticket)
 
     @contextmanager
     def settling(self) -> Iterator[None]:
-        """In this context the fit runs; how it ends is noted, and an error says whether a ledger was charged.
-
-        A fit of which only an error about its input left does not count.
-        """
-        status, counts = "failed", True
+        """In this context the fit runs; how it ends is noted, and an error says whether a ledger was charged."""
+        status = "failed"
         try:
             yield
             status = "released"
         except PpdpError as error:
             status = "refused" if isinstance(error, PrivacyRefusal) else "failed"
-            counts = not isinstance(error, InvalidInput)
             raise (error if self.ledger is None else error.charged()) from None
         finally:
-            self.settle(status, counts=counts)
+            self.settle(status)
 
     def other_fits(self) -> dict[str, Any]:
         """What this process knows by now of other fits on these data, as far as the ledger has not paid for them."""
@@ -318,7 +314,7 @@ def charge(own: LedgerLike | None, cost: FitCost, *, dataset: str | None, label:
             _warn(charged, history)
         return charged
     except BaseException:  # of warnings that are errors, or an interrupt: nothing was looked at
-        history.end(ticket, counts=False)
+        history.pending.pop(ticket, None)  # it has not begun
         if ledger is not None:
             ledger.settle(entry, "failed")
         raise
