@@ -54,6 +54,7 @@ class TestPage:
     def test_the_front_page_counts_the_same(self):
         text = (ROOT / "README.md").read_text("utf-8")
         assert f"{len(claims('false'))} of {len(claims())} claims are false as printed" in text
+        assert f"by {len(ERRORS)} independent errors" in text
 
     def test_says_which_text_was_checked_and_who_was_asked(self):
         text = " ".join(PAGE.read_text("utf-8").split())
