@@ -109,3 +109,11 @@ def test_sources_of_the_pages_can_be_cited() -> None:
     titles = {" ".join(title.split()).lower() for sources in told for title in re.findall(r"\*([^*]+)\*", sources)}
     assert len(titles) > 20
     assert [title for title in titles if f"title = {{{title}}}" not in references] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_pages_with_a_proof_lead_to_its_tests(page):
+    text = page.read_text("utf-8")
+    links = re.findall(r"\]\(\.\./\.\./(tests/[\w/]+\.py)\)", text)
+    assert links or "\n## Proof" not in text
+    assert all((ROOT / link).is_file() for link in links)
