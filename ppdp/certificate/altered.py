@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -81,7 +81,7 @@ def alerts(c: Record) -> list[str]:
     """Warnings: of few rows left or kept, of a model of one class, of columns without a range, and of shares clearly
     above a tenth (tiny: half).
     """
-    one = _few_left(c), single_class_in_words(c), *_no_range(c), _unheld(c), _no_intercept(c)
+    one = _few_left(c), single_class_in_words(c), *_no_range(c), *_others(c), _unheld(c), _no_intercept(c)
     found = [*filter(None, one), *_of_ranges(c)]
     if c.diagnostics is not None:
         found += [*_of_no_use_or_no_error(c, c.diagnostics), *_alerts(c.diagnostics)]
@@ -218,6 +218,20 @@ def _no_range(c: Record) -> Iterator[str]:
             f"{', '.join(map(repr, labels))}: no category shows in the released counts, where one needs about {needed}."
             " Declare the categories, take a larger epsilon, or leave the column out if every row has a value of"
             " its own, as an id is"
+        )
+
+
+def clearly_others(weights: Sequence[float], noise: float, n: int) -> float | None:
+    """Share of n rows that are of none of the categories of these noisy weights, if clearly above a tenth."""
+    share = 1.0 - sum(weights) / n
+    return min(share, 1.0) if share - CLEAR * noise * math.sqrt(len(weights)) / n > TENTH else None
+
+
+def _others(c: Record) -> Iterator[str]:
+    for name, share in (c.released.others or {}).items():
+        yield (
+            f"{name!r}: {_percent(share)} of the rows are of none of the released categories, or missing, and count as"
+            " one. Declare the categories, or take a larger epsilon"
         )
 
 

@@ -25,7 +25,8 @@ SINCE_THIRD = ("diagnostics", "withheld")
 OF_A_FACT = ("source",)  # absent where nobody says from where a fact is
 OF_A_THRESHOLD = ("failure", "threshold")  # absent where a release has none
 OF_SHARES = ("withheld",)  # absent where shares of altered rows were released, or nothing could be altered
-OF_A_MODEL = "share_left", "single_class", "no_range", "no_slope", "unheld"  # absent where there is nothing to warn of
+# Absent where there is nothing to warn of.
+OF_A_MODEL = "share_left", "single_class", "no_range", "others", "no_slope", "unheld"
 OPTIONAL = {*OF_THE_ISSUER, *OF_A_FACT, *OF_A_THRESHOLD, *OF_SHARES, *OF_A_MODEL, *OF_A_CHAIN}
 
 
@@ -203,8 +204,9 @@ class AlternativeRecord:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReleasedRecord:
     """Shapes and hashes of what left; ``single_class`` if a model predicts one class whatever the row is, and the share
-    of rows left at most, if stages have left few, columns of ``no_range``, ``no_slope`` where no coefficient of a
-    regression is clearly other than 0, and what is likely held, if ``unheld``: all follow from released numbers.
+    of rows left at most, if stages have left few, columns of ``no_range``, shares of the rows of ``others`` than
+    released categories, by column, ``no_slope`` where no coefficient of a regression is clearly other than 0, and what
+    is likely held, if ``unheld``: all follow from released numbers.
     """
 
     names: Mapping[str, tuple[int, ...]]
@@ -213,6 +215,7 @@ class ReleasedRecord:
     share_left: float | None = None
     single_class: str | None = None
     no_range: tuple[str, ...] | None = None
+    others: Mapping[str, float] | None = None
     no_slope: bool | None = None
     unheld: float | None = None
 

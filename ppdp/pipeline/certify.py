@@ -13,7 +13,7 @@ import ppdp.certificate.record as records
 from ppdp.bounds import FORMULAS, lookup
 from ppdp.bounds.release import share_parameters
 from ppdp.bounds.statistics import CATEGORY_NUMBERS
-from ppdp.certificate.altered import ranged
+from ppdp.certificate.altered import clearly_others, ranged
 from ppdp.certificate.document import Certificate
 from ppdp.certificate.facts import with_sources
 from ppdp.certificate.issuance import claim, what_left
@@ -22,6 +22,7 @@ from ppdp.certificate.issuer import issuer_words
 from ppdp.certificate.replay.rules import PRIVATE_ORIGIN
 from ppdp.certificate.share.files import hashed
 from ppdp.core.domain import Domain
+from ppdp.data.categories import released_weights
 from ppdp.data.histograms import without_range
 from ppdp.data.noisy_statistics import STATISTICS
 from ppdp.data.rows import Array
@@ -249,6 +250,19 @@ def no_range(record: records.Record, arrays: Mapping[str, Array], names: Sequenc
                 empty = without_range(answer, len(columns), release.noise_scale)
             missing += [column for column, none in zip(columns, empty) if none]
     return tuple(missing) or None
+
+
+def others(record: records.Record, arrays: Mapping[str, Array], names: Sequence[str]) -> dict[str, float] | None:
+    """Shares of the rows of none of the released categories, by column, where clearly above a tenth."""
+    found = {}
+    for release in record.releases:
+        most, domain = release.parameters.get("max_categories"), Domain.from_dict(record.domains[release.at])
+        if most and domain.max_weight is None and domain.min_present == domain.n:
+            weights = released_weights(arrays[f"{names[release.at]}.{release.statistic}"], most)
+            for column, own in zip(ranged(record, release), weights):
+                if len(own) and (share := clearly_others(own.tolist(), release.noise_scale, domain.n)) is not None:
+                    found[column] = share
+    return found or None
 
 
 def _leads(record: records.Record, twins: Sequence[tuple[str, Any]], threshold: float) -> Array:

@@ -40,7 +40,7 @@ from ppdp.exceptions import (
     NoRoute,
     UnsupportedOrder,
 )
-from ppdp.pipeline.certify import Draft, draft_certificate, no_range, no_slope, single_class, steps_of
+from ppdp.pipeline.certify import Draft, draft_certificate, no_range, no_slope, others, single_class, steps_of
 from ppdp.pipeline.estimator import check_account, check_kinds, form_of, remember, state_of
 from ppdp.pipeline.execute import Outcome, execute
 from ppdp.pipeline.input_checks import check_memory, check_sparse_plan, check_streams
@@ -343,6 +343,7 @@ def store_release(pipe: Any, draft: Draft, outcome: Outcome, issued: Mapping[str
         single_class=single_class(record, pipe.twins_),
         share_left=few_left(record, _present(draft.plan, pipe.twins_[-1][1], outcome)),
         no_range=no_range(record, arrays, [name for name, _ in pipe.twins_]),
+        others=others(record, arrays, [name for name, _ in pipe.twins_]),
         no_slope=no_slope(record, pipe.twins_),
         unheld=getattr(pipe.twins_[-1][1], "unheld", None),
     )

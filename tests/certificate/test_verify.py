@@ -53,6 +53,7 @@ def test_what_is_said_of_released_numbers_is_possible():
         *(("medians", "share_left", 0.2), (made, "single_class", "no"), (made, "no_range", ["a"])),
         *((model, "no_slope", True), (made, "no_slope", True), (model, "unheld", 0.5)),
         *((model, "single_class", "17"), (wide, "no_range", ["another"]), (wide, "no_range", [])),
+        *((wide, "others", {"another": 0.5}), (wide, "others", {})),
     ):
         forged = document(name)
         forged["released"][field] = value

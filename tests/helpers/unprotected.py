@@ -27,6 +27,7 @@ WORDS = {
     "released.sha256",
     "released.share_left",
     "released.no_range",
+    "released.others.*",
     "released.inference",
 }
 

@@ -386,6 +386,19 @@ def test_it_is_refused_beside_private_categories_and_alone():
         mode_encoder().fit(X[["ward", "code"]])
 
 
+def test_rows_of_none_of_the_released_categories_are_said():
+    """A third of the towns have one row each."""
+    towns = [f"town {i}" if i % 3 == 0 else "big" for i in range(N)]
+    X = table()[0][["city"]].assign(town=towns)
+    with pytest.warns(DiagnosticWarning, match=r"'town': 3\d % of the rows are of none"):
+        pipe = ppdp.make_pipeline(encoder(), GaussianMechanism(), epsilon=4.0).fit(X)
+    (column, share), *rest = pipe.certificate_.record.released.others.items()
+    assert (column, rest) == ("town", [])
+    assert share == pytest.approx(1 / 3, abs=0.05)
+    assert "of none of the released categories" in " ".join(pipe.certificate_.to_text(full=True).split())
+    assert pipe.certificate_.verify()
+
+
 @pytest.mark.parametrize("grouped", [False, True])
 def test_columns_of_which_no_category_shows_are_said(grouped):
     X = table()[0].assign(id=[f"person {i}" for i in range(N)])

@@ -16,12 +16,21 @@ from ppdp.bounds import lookup
 from ppdp.bounds.release import KINDS, PURE_SHARES, SHARES, class_names, predicted_apart, share_parameters
 from ppdp.bounds.selection import COUNTED, THRESHOLD, search_allowance, search_loss, selection_loss
 from ppdp.bounds.statistics import STATISTIC_FORMS
-from ppdp.certificate.altered import HALF, by_counts, deleting, labels_of, labels_predicted, of_a_column, ranged
+from ppdp.certificate.altered import (
+    HALF,
+    TENTH,
+    by_counts,
+    deleting,
+    labels_of,
+    labels_predicted,
+    of_a_column,
+    ranged,
+)
 from ppdp.certificate.record import ConditionRecord, MechanismRecord, Record, ReleaseRecord, SearchRecord, StepRecord
 from ppdp.core.adjacency import Adjacency
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
-from ppdp.core.formula import Answer, Formula
+from ppdp.core.formula import AT, Answer, Formula
 from ppdp.exceptions import ExportError
 from ppdp.privacy.loss import PrivacyLoss
 from ppdp.privacy.noise.sampler import TOTAL_VARIATION_PER_DRAW
@@ -311,6 +320,10 @@ def released_rules(c: Record) -> Iterator[str]:
     empty, columns = c.released.no_range, {name for release in c.releases for name in ranged(c, release)}
     if empty is not None and not (empty and set(empty) <= columns):
         yield "released.no_range: neither ranges nor categories of these columns were released."
+    coded = {name for r in c.releases if r.statistic.partition(AT)[0] == "categories" for name in ranged(c, r)}
+    others, named = c.released.others, coded - {*(empty or ())}
+    if others is not None and not (others and others.keys() <= named and all(TENTH < s <= 1 for s in others.values())):
+        yield "released.others: no categories of these columns were released, or they hold nearly all rows."
 
 
 def _status(c: Record) -> Iterator[str]:
