@@ -129,7 +129,7 @@ def pair(name: str, value: Any, stage: object = None) -> tuple[float, float]:
         low, high = _float(items[0]), _float(items[1])
         if low < high and math.isfinite(high - low):
             return low, high
-    fix = "two finite numbers, the lower one first."
+    fix = "a tuple of two finite numbers, the lower one first."
     raise _refused(name, "be (low, high) with low < high", value, stage, fix=fix)
 
 
