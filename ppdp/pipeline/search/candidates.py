@@ -125,7 +125,8 @@ class Candidate:
             random_state=seed,
             diagnostics=self._told(len(y), setting),
         )
-        return pipeline.fit(X, y, sample_weight=weights)
+        with already_charged():
+            return pipeline.fit(X, y, sample_weight=weights)
 
     def _told(self, n: int, setting: Setting) -> str | None:
         """Shares of altered rows are released once, by the fit on all rows."""

@@ -51,7 +51,7 @@ from ppdp.pipeline.search.candidates import (
 from ppdp.pipeline.search.from_sklearn import SearchFromSklearn
 from ppdp.pipeline.search.plan import SearchPlan, SearchSummary, part_of_search, plan_search, whole_search
 from ppdp.pipeline.steps import as_texts, takes_texts
-from ppdp.privacy.ledger.fit_charging import FitCharge, FitCost, already_charged, charge
+from ppdp.privacy.ledger.fit_charging import FitCharge, FitCost, charge
 from ppdp.privacy.ledger.ledger import Ledger
 from ppdp.privacy.noise.sampler import Noise, lowered
 
@@ -244,7 +244,7 @@ class PrivateSearchCV(SearchFromSklearn, estimators.PrivateEstimator, MetaEstima
         for candidate, spend in zip(candidates, plan.fits) if issparse(table) else ():
             check_sparse_plan(candidate.plan(setting.n_rows, spend.epsilon, spend.delta, setting))
         charged = self._charge(plan)
-        with charged.settling(), already_charged(), at_step("search"), warnings.catch_warnings(record=True) as raised:
+        with charged.settling(), at_step("search"), warnings.catch_warnings(record=True) as raised:
             warnings.simplefilter("always")
             model = self._run(candidates, plan, setting, table, (cells(labels), weights), noise)
         if model is not None:

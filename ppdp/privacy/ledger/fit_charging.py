@@ -142,12 +142,12 @@ class DatasetHistory:
 
     travels: int = 0  # pipelines that went to another process, or came from one, and may be fitted there unseen
     tallies: dict[tuple[str, Adjacency], ComposedFits] = field(default_factory=dict)
-    pending: dict[int, tuple[str, FitCost]] = field(default_factory=dict)  # fits that have not ended, by ticket
+    pending: dict[int, tuple[str, FitCost]] = field(default_factory=dict)  # fits that may not begin, by ticket
     warned: set[tuple[str, int]] = field(default_factory=set)  # accounts, and the powers of two of fits warned of
 
     @property
     def every(self) -> dict[tuple[str, Adjacency], ComposedFits]:
-        """Fits that have ended, and those that have not."""
+        """Fits that have begun, and those that are about to."""
         tallies = dict(self.tallies)
         for account, cost in self.pending.values():
             key = account, cost.adjacency
@@ -159,12 +159,13 @@ class DatasetHistory:
         """How many."""
         return sum(tally.fits for tally in self.tallies.values()) + len(self.pending)
 
-    def end(self, ticket: int) -> None:
-        """Note that a fit has ended; one that stopped counts too, for why it did may be due to the rows."""
-        account, cost = self.pending.pop(ticket, ("", None))
-        if cost is not None:
+    def begin(self, ticket: int) -> None:
+        """Count a fit for good, however it ends, for why it stops may be due to the rows."""
+        if ticket in self.pending:
+            account, cost = self.pending[ticket]
             key = account, cost.adjacency
             self.tallies[key] = self.tallies.get(key, ComposedFits()) + ComposedFits.of(cost)
+            del self.pending[ticket]  # last: a process that is forked in between counts it twice, not never
 
     def together(self, adjacency: Adjacency) -> tuple[float, float]:
         """(epsilon, delta) of all of them for these neighbours."""
@@ -189,21 +190,25 @@ class FitCharge:
     fit: int  # which fit of this process on these data it is
     inside: str | None  # somebody else's search or estimator around it
     date: str
-    ticket: int = 0
 
     def settle(self, status: str) -> None:
         """Note in the ledger how it ended."""
         if self.ledger is not None:
-            self.ledger.settle(self.entry, status)
-        with _LOCK:
-            _history(self.dataset).end(self.ticket)
+            try:
+                self.ledger.settle(self.entry, status)
+            except LedgerError as error:
+                raise error.charged() from None
 
     @contextmanager
     def settling(self) -> Iterator[None]:
-        """In this context the fit runs; how it ends is noted, and an error says whether a ledger was charged."""
+        """In this context the fit runs; how it ends is noted, and an error says whether a ledger was charged.
+
+        A fit that is begun by a step of this one is no part of what this one pays for.
+        """
         status = "failed"
         try:
-            yield
+            with holding(_PAID, False):
+                yield
             status = "released"
         except PpdpError as error:
             status = "refused" if isinstance(error, PrivacyRefusal) else "failed"
@@ -308,13 +313,15 @@ def charge(own: LedgerLike | None, cost: FitCost, *, dataset: str | None, label:
             if ledger is None or not _PAID.get():
                 history.pending[ticket] = "" if ledger is None else ledger.account, cost
             place = history.fits
-        charged = FitCharge(ledger, entry, name, cost.adjacency, place, _search_around(sys._getframe()), now, ticket)
+        charged = FitCharge(ledger, entry, name, cost.adjacency, place, _search_around(sys._getframe()), now)
         if not _PAID.get():
             _warn_of_pipeline(sys._getframe())
             _warn(charged, history)
+        with _LOCK:
+            history.begin(ticket)
         return charged
     except BaseException:  # of warnings that are errors, or an interrupt: nothing was looked at
-        history.pending.pop(ticket, None)  # it has not begun
+        history.pending.pop(ticket, None)
         if ledger is not None:
             ledger.settle(entry, "failed")
         raise

@@ -9,6 +9,7 @@ from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 import joblib
 import numpy as np
 import pytest
+from forked import ended, fork, forks
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.model_selection import GridSearchCV, cross_val_score
@@ -120,6 +121,21 @@ class TestCounting:
             with pytest.raises((StageFailed, KeyboardInterrupt)):
                 mean().fit(X)
         assert issued(mean().fit(X))["fit"] == 2
+
+    @forks
+    def test_a_process_that_is_forked_while_one_is_counted_knows_of_it(self, monkeypatch):
+        children, add = [], fits.ComposedFits.__add__
+
+        def known():
+            assert fits._HISTORIES["default"].fits
+
+        def forking(one, other):
+            children.append(fork(known))
+            return add(one, other)
+
+        monkeypatch.setattr(fits.ComposedFits, "__add__", forking)
+        mean().fit(X)
+        assert [ended(child) for child in children] == [0]
 
     def test_a_warning_comes_whenever_fits_double_and_is_short(self):
         with warnings.catch_warnings(record=True) as told:
@@ -316,6 +332,29 @@ class TestOtherProcesses:
 
 
 class TestBlockOfALedger:
+    def test_a_fit_that_is_begun_in_a_search_is_no_part_of_it(self):
+        def scoring(label, predicted):
+            if len(ledger) and begun:
+                begun.pop().fit(X)
+            return float(label == predicted)
+
+        ledger, begun = Ledger(), [mean()]
+        search = PrivateSearchCV(model(), GRID, scoring=scoring)
+        with ledger:
+            search.fit(X, Y)
+        assert [entry.label.partition(" ")[0] for entry in ledger.entries()] == ["search", "clip"]
+        ledger, begun = Ledger(), [mean(ledger=Ledger(), dataset="study")]
+        search = PrivateSearchCV(model(), GRID, scoring=scoring, ledger=ledger, dataset="study").fit(X, Y)
+        assert issued(search)["together"]["delta"] == pytest.approx(2e-6)
+
+    def test_an_error_of_the_ledger_says_that_it_is_charged(self, monkeypatch):
+        with monkeypatch.context() as broken:
+            broken.setattr(Ledger, "settle", raising(LedgerError("no file")))
+            with pytest.raises(LedgerError) as error:
+                mean(ledger=Ledger()).fit(X)
+        assert error.value.spent
+        assert issued(mean().fit(X))["fit"] == 2
+
     def test_it_charges_what_is_inside_and_nothing_else(self):
         with Ledger() as ledger:
             model().fit(X, Y)
