@@ -246,7 +246,7 @@ class DiagnosticWarning(UserWarning):
 
 
 class CompositionWarning(UserWarning):
-    """Several fits of this process looked at the same data, and no ledger adds them up."""
+    """Several fits of this process looked at the same data, and no ledger limits what they tell together."""
 
 
 class HeaderWarning(UserWarning):

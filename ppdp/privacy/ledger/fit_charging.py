@@ -346,13 +346,14 @@ def _warn(charge: FitCharge, known: DatasetHistory) -> None:
     if together is None or warned in known.warned:
         return
     which = "data without a name" if charge.dataset == DEFAULT_DATASET else f"the data {charge.dataset!r}"
-    apart = "no ledger adds them up" if charge.ledger is None else "this ledger has not paid for all"
-    come_to = f"they come to epsilon = {together['epsilon']:.4g} at delta = {together['delta']:.3g}"
+    apart = "no ledger limits it" if charge.ledger is None else "this ledger has not paid for all"
+    come_to = f"epsilon = {together['epsilon']:.4g} at delta = {together['delta']:.3g}"
     if together["delta"] >= 1:
-        come_to = "they have no known bound"
+        come_to = "no known bound"
     warnings.warn(
-        f"this is fit {charge.fit} of this process on {which}: {come_to}, and {apart}."
-        " Fix: fit in `with ppdp.Ledger(epsilon=..., delta=...):`, or name data of other people by dataset=.",
+        f"fit {charge.fit} of this process on {which}: what they tell of a person adds up ({come_to}; the certificate's"
+        f" first line), and {apart}."
+        " Fix: all fits in `with ppdp.Ledger(epsilon=..., delta=...):`; dataset= for other people.",
         CompositionWarning,
         stacklevel=outside(),
     )

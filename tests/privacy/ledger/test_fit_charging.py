@@ -71,7 +71,7 @@ class TestCounting:
     def test_from_the_second_on_a_warning_says_how_many_and_what_they_come_to(self):
         model().fit(X, Y)
         with pytest.warns(
-            CompositionWarning, match=r"fit 2 of this process .* epsilon = 1\.4\d* at delta = 2e-06"
+            CompositionWarning, match=r"fit 2 of this process .*epsilon = 1\.4\d* at delta = 2e-06"
         ) as told:
             fitted = model().fit(X, Y)
         assert told[0].filename == __file__
@@ -216,7 +216,7 @@ def test_fits_against_different_changes_have_no_bound_together():
         with pytest.warns(CompositionWarning) if found else warnings.catch_warnings() as warned:
             mechanism = ("count", LaplaceMechanism("mean"))
             found.append(Pipeline([("clip", NormClipper()), mechanism], epsilon=1.0, delta=0, adjacency=change).fit(X))
-    assert "they have no known bound" in str(warned[0].message)
+    assert "no known bound" in str(warned[0].message)
     assert "together they have no known bound, as" in str(found[1].certificate_).splitlines()[0]
 
 
