@@ -96,6 +96,7 @@ def test_the_front_page_is_short_and_shows_what_its_code_prints(capsys: pytest.C
     digest = re.compile(r"sha256:\w+")
     (shown,) = re.findall(r"```text\n(.*?)```", text, flags=re.S)
     assert digest.sub("", shown) == digest.sub("", capsys.readouterr().out)
+    assert all(f"“{more.capitalize()}”" in text for more in re.findall(r"and \d+ more", shown))
     assert text.count("\n") <= 90
 
 
