@@ -38,6 +38,11 @@ STATED = {
     "other_releases": "earlier runs of ppdp demo, and the scores that it prints, also of a model without privacy",
 }
 PICTURE = "distance.png"
+WRITTEN = EXPORT, CERTIFICATE, PAGE, PICTURE
+SPLIT = (
+    "the rows to test on were drawn at random. A split by strata (stratify=y) reads labels: whose row trains would depend"
+    " on other people's labels, which a certificate takes as given that it does not"
+)
 PRACTICES = {
     "naive claim": "noise for the model alone",
     "group privacy": "noise as if every row changed",
@@ -109,12 +114,14 @@ def run(data: str, out: Path, console: Console) -> None:
         " right: share of new people for whom the model is right.",
         style="dim",
     )
+    again = any((out / name).exists() for name in WRITTEN)
     _write(pipe, build(data, fit_mode="exact")[0].plan(domain), out)
     console.print(pipe.certificate_.to_text(), markup=False, highlight=False, soft_wrap=True)
     console.print(
-        f"written: {out}/{EXPORT} (the model of this one private fit), {CERTIFICATE} and {PAGE} (its certificate),"
+        f"{'written over those of an earlier run' if again else 'written'}: {out}/{EXPORT} (the model of this one private fit), {CERTIFICATE} and {PAGE} (its certificate),"
         f" {PICTURE} (from public numbers, not certified); check with: ppdp verify {out}/{EXPORT}\n"
         f"to read: open {out}/{PAGE} in a browser; what to ask of it is in docs/guides/review.md\n"
+        f"{SPLIT}\n"
         "a demo: its ledger is new each time, and earlier runs on these people are not counted; keep yours in a file",
         soft_wrap=True,
     )

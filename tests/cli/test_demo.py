@@ -33,7 +33,10 @@ def test_demo_writes_a_certificate_that_verifies(data: str, tmp_path: Path, caps
         assert "the derivation holds" in capsys.readouterr().out
     assert f"open {tmp_path}/certificate.html" in printed.replace("\n", "")
     assert "docs/guides/review.md" in printed
+    assert "stratify" in printed
+    assert "earlier run:" not in printed
     run(data, tmp_path, console)  # again, over its own files
+    assert "earlier run:" in console.export_text()
 
 
 def test_verify_says_no_to_a_changed_certificate(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
