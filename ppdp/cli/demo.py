@@ -40,8 +40,8 @@ STATED = {
 PICTURE = "distance.png"
 WRITTEN = EXPORT, CERTIFICATE, PAGE, PICTURE
 SPLIT = (
-    "the rows to test on were drawn at random. A split by strata (stratify=y) reads labels: whose row trains would depend"
-    " on other people's labels, which a certificate takes as given that it does not"
+    "the rows to test on were drawn at random: a split by strata (stratify=y) reads labels, so that whose row trains"
+    " would depend on other people's labels, and the certificate rests on it that it does not"
 )
 PRACTICES = {
     "naive claim": "noise for the model alone",
@@ -114,11 +114,13 @@ def run(data: str, out: Path, console: Console) -> None:
         " right: share of new people for whom the model is right.",
         style="dim",
     )
-    again = any((out / name).exists() for name in WRITTEN)
+    written = "written"
+    if any((out / name).exists() for name in WRITTEN):
+        written = "written over those of an earlier run"
     _write(pipe, build(data, fit_mode="exact")[0].plan(domain), out)
     console.print(pipe.certificate_.to_text(), markup=False, highlight=False, soft_wrap=True)
     console.print(
-        f"{'written over those of an earlier run' if again else 'written'}: {out}/{EXPORT} (the model of this one private fit), {CERTIFICATE} and {PAGE} (its certificate),"
+        f"{written}: {out}/{EXPORT} (the model of this one private fit), {CERTIFICATE} and {PAGE} (its certificate),"
         f" {PICTURE} (from public numbers, not certified); check with: ppdp verify {out}/{EXPORT}\n"
         f"to read: open {out}/{PAGE} in a browser; what to ask of it is in docs/guides/review.md\n"
         f"{SPLIT}\n"
