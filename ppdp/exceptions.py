@@ -112,7 +112,9 @@ class PpdpError(BaseException):
         )
 
     def charged(self) -> Self:
-        """The same error of a fit that a ledger has on its account."""
+        """The same error of a fit that a ledger has on its account; said once."""
+        if self.spent:
+            return self
         error = self._with(message=f"{self.message} The ledger counts this fit as spent.")
         error.spent = True
         return error.with_traceback(self.__traceback__)

@@ -353,6 +353,7 @@ class TestBlockOfALedger:
             with pytest.raises(LedgerError) as error:
                 mean(ledger=Ledger()).fit(X)
         assert error.value.spent
+        assert str(error.value.charged()).count("spent") == 1
         assert issued(mean().fit(X))["fit"] == 2
 
     def test_it_charges_what_is_inside_and_nothing_else(self):
